@@ -89,7 +89,7 @@ class ActorSystem(CopiedAsItself):
         name: str = "callboard",
         *,
         workers: int | str | tuple[int, int] | None = None,
-        processes: int = 0,
+        processes: int | str = 0,
         threading: str | None = None,
         placement: Any = None,
         priority: Any = "fifo",
@@ -109,9 +109,10 @@ class ActorSystem(CopiedAsItself):
             workers: The number of workers; by default one for each core that the process may use.
                 With "elastic", or a range such as `(1, 8)`, the system adjusts how many run, and
                 suspends the others: see `docs/elasticity.md`.
-            processes: The number of worker processes for graphs: stateless operators in Python run
-                there, on more than one core. They start with the first graph. See
-                `docs/processes.md`.
+            processes: The number of worker processes for graphs: operators in Python run there, on
+                more than one core. They start with the first graph. With "auto", there is one for
+                each core that the process may use, and stateless operators run there if that is
+                faster. See `docs/processes.md`.
             threading: Which worker runs an actor. "dynamic", the default: the one that wakes it,
                 and idle workers take actors from busy ones. "assigned", the default with a
                 `placement`: the one that the policy chose, until `rebalance()`.

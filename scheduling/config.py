@@ -44,7 +44,7 @@ class Config:
     name: str = "callboard"
     workers: int = 1
     least_workers: int = 1
-    processes: int = 0
+    processes: int | str = 0
     elasticity: Elasticity | None = None
     threading: str = "assigned"
     quantum: int = 64
@@ -405,12 +405,20 @@ def _check_tuning(
     return checked
 
 
+def _processes(what: str, value: Any) -> int | str:
+    if value == "auto":
+        return "auto"
+    if isinstance(value, str):
+        raise ConfigError(f'{what} must be a whole number or "auto", got {safe_repr(value)}')
+    return checks.whole(what, value, 0, MOST_WORKERS, error=ConfigError)
+
+
 _weight = partial(checks.whole, least=0, most=2**32 - 1, error=ConfigError)
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "workers": _workers,
-    "processes": partial(checks.whole, least=0, most=MOST_WORKERS, error=ConfigError),
+    "processes": _processes,
     "elasticity": _elasticity,
     "threading": partial(checks.one_of, choices=THREADING, error=ConfigError),
     "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),

@@ -98,6 +98,7 @@ ORDERS = [
     [
         "actors",
         "actors/asks",
+        "actors/worker_processes",
         "actors/frequency",
         "actors/channels",
         "actors/nets",

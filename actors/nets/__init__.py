@@ -33,6 +33,7 @@ from callboard.nets.terms.network import Box, Net
 from callboard.nets.types.hints import Tag
 from callboard.nets.types.lint import lint
 from callboard.nets.types.typed import Typed, accepts, infer
+from callboard.worker_processes.errors import ProcessLost
 
 __all__ = [
     "Box",
@@ -46,6 +47,7 @@ __all__ = [
     "NetSyntaxError",
     "NetTimeout",
     "NetTypeError",
+    "ProcessLost",
     "Record",
     "RecordError",
     "Tag",

@@ -21,6 +21,10 @@ class NetError(CallboardError):
         error.__cause__ = self.__cause__
         return error
 
+    def __reduce__(self) -> Any:
+        """Pickle it with its cause, which a box may read from a record's field `error`."""
+        return type(self), self.args, {**self.__dict__, "__cause__": self.__cause__}
+
 
 class NetSyntaxError(NetError, ValueError):
     """A text is not a valid net, pattern, filter or signature.

@@ -1,23 +1,19 @@
 """A worker process of a pool: it serves one actor until its parent ends, or ends it.
 
 Its standard input is a pipe from the parent. The first line is the spec; the end of the input is
-the end of the parent, or of the pool. Another pipe tells the parent that the actor has started, or
-why not, and brings it the dead letters.
+the end of the parent, or of the pool. The main thread watches it, and sleeps on the channel for the
+worker of the actor, which receives and answers.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import os
-import select
 import signal
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
-from itertools import chain
-from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from callboard import (
@@ -33,170 +29,125 @@ from callboard._inside.spawn import spawn_divided
 from callboard.core.child_process import take_standard_input
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_str, sendable, short_repr
+from callboard.mailbox.shared.process_channel import is_closed, open_channel
+from callboard.pools.messages import DEAD_LETTER, READY
+from callboard.pools.parent_link import ParentLink
 from callboard.pools.pickling import import_all, import_class, make_codec
 from callboard.remote.errors import CodecError
-from callboard.remote.protocol.server_side import ServerLimits
-from callboard.remote.server.peer import Peer
-from callboard.remote.server.server import Server
+from callboard.remote.server.client_actor import ClientActor
 from callboard.remote.staging.entries import ActorEntry
 from callboard.remote.wire.codec import Codec
 
-ENTRY = "actor"
-LIMITS = ServerLimits(frame=2**28, values=2**26, bytes=2**29, output=2**29)
 # Seconds after which a process ends, whatever its actor does.
 GRACE = 1.0
 # Seconds between two checks for the parent: another child of it may keep the pipe open.
 LOOK = 1.0
 
 _TEXT = 10_000  # bytes of an error's text
-_FOUND = object()
-_telling = Lock()
 
 OPTIONS = (BoundedMailbox, Supervision)
 """Classes of options of a spawn, which the arguments may have."""
 
 
 def main(spec: dict[str, Any]) -> int:
-    """Serve the actor of a spec; report on its pipe `status`. Returns the exit status."""
-    status: int = spec["status"]
+    """Serve the actor of a spec. Returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
-    os.set_inheritable(status, False)
-    os.register_at_fork(after_in_child=partial(_mute, status))
     parent = os.getppid()
+    channel = open_channel(spec)
     life = take_standard_input()
+    link = ParentLink(channel, Codec())
     try:
-        return _serve(spec, status, life, parent)
+        return _serve(spec, link, life, parent)
     except BaseException as error:
-        tell(status, ended=f"{type(error).__name__}: {safe_str(error)}")
+        link.end(f"{type(error).__name__}: {safe_str(error)}")
+        link.flush_until(partial(is_closed, life), GRACE)
         raise
-    finally:
-        if os.getppid() != parent:  # the parent has ended, and would have done it
-            with suppress(OSError):  # others are in it
-                os.rmdir(Path(spec["path"]).parent)
 
 
-def _serve(spec: dict[str, Any], status: int, life: int, parent: int) -> int:
+def _serve(spec: dict[str, Any], link: ParentLink, life: int, parent: int) -> int:
     cls = import_all(spec)
     types = {name: import_class(*place) for name, *place in spec["types"]}
-    codec = make_codec(types, spec["pickle"])
+    link.codec = codec = make_codec(types, spec["pickle"])
     arguments = _arguments(spec, types)
-    wake_fd = os.eventfd(0, os.EFD_CLOEXEC)
+    channel = link.channel
     ends: list[ActorEnd] = []
 
     def end(ended: Future[ActorEnd]) -> None:
         ends.append(ended.result())
-        os.eventfd_write(wake_fd, 1)
+        channel.rouse()
 
     system = ActorSystem(spec["system"], workers=1, observable=spec["observable"])
     ref = spawn_divided(system._runtime, None, cls, *arguments)
-    entry = PoolEntry(ref)
-    report = partial(_report_dead_letter, status, codec, entry)
+    report = partial(_report_dead_letter, link, codec, ref)
     system.dead_letters.subscribe(report)
     ref.ended.add_done_callback(end)
-    address = f"unix:{spec['path']}"
-    server = Server(system, {ENTRY: entry}, address, codec=codec, limits=LIMITS)
-    ref.ready.add_done_callback(lambda ready: _tell_ready(status, ready))
-    while not ends and os.getppid() == parent:
-        ready, _, _ = select.select([life, wake_fd], [], [], LOOK)
-        if life in ready:
+    link.begin(system.spawn(ParentReceiver, link, _Entry(ref, link), codec), ref)
+    ref.ready.add_done_callback(lambda ready: _tell_ready(link, ready))
+    while not (ends or link.is_broken or channel.is_broken) and os.getppid() == parent:
+        channel.sleep(life, int(LOOK * 1000))
+        if is_closed(life):
             break
+        link.go_on()
     if ends:
-        tell(status, ended=f"its actor {ends[0]}")
-        with suppress(CallboardError):
-            server.drain(GRACE)  # so that asks are answered
-    server.stop()  # from now on the parent is not told that messages were handled
+        link.end(f"its actor {ends[0]}")
+        link.wait_for_answers(GRACE)
+    link.close()  # from now on the parent is not told that messages were handled
     system.dead_letters.unsubscribe(report)  # the parent makes dead letters of the others
+    link.flush_until(partial(is_closed, life), GRACE)
     try:
         system.stop(GRACE)
     except CallboardError:  # the actor is stuck
         sys.stdout.flush()
         os._exit(1)
-    return 1 if ends else 0
+    return 1 if ends or link.is_broken else 0
 
 
-def _mute(status: int) -> None:
-    """Let go of the pipe to the parent, in a forked child: its end is that of this process."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, status, inheritable=False)
-    os.close(nothing)
-
-
-def _tell_ready(status: int, ready: Future[Any]) -> None:
+def _tell_ready(link: ParentLink, ready: Future[Any]) -> None:
     if ready.exception() is None:
-        tell(status, ready=True)
+        link.send(READY)
 
 
-class PoolEntry(ActorEntry):
-    """The actor, and the delivery and the place of its messages that are not handled."""
+class _Entry(ActorEntry):
+    """The actor. The link has the messages that are not handled."""
 
-    def __init__(self, ref: ActorRef[Any]) -> None:
+    def __init__(self, ref: ActorRef[Any], link: ParentLink) -> None:
         super().__init__(ref)
-        self._lock = Lock()
-        self._open: dict[tuple[Peer, int], _Open] = {}
+        self._link = link
 
-    def note_begun(self, peer: Peer, sequence: int, values: list[Any]) -> None:
+    def note_begun(self, peer: Any, sequence: int, values: list[Any]) -> None:
         """Have a delivery's messages found until it is done."""
-        with self._lock:
-            self._open[peer, sequence] = _Open(values)
+        self._link.note_begun(sequence, [*values])
 
-    def note_done(self, peer: Peer, sequence: int) -> None:
+    def note_done(self, peer: Any, sequence: int) -> None:
         """Have them no longer found."""
-        with self._lock:
-            self._open.pop((peer, sequence), None)
-
-    def find(self, message: object) -> tuple[Peer, int, int] | None:
-        """Return the client, the delivery and the place of a message that is a dead letter.
-
-        Each place is found once. If one object was sent often, the first place is found: actors
-        handle their messages in order.
-        """
-        with self._lock:
-            for (peer, sequence), opened in self._open.items():
-                place = opened.take(message)
-                if place is not None:
-                    return peer, sequence, place
-        return None
+        self._link.note_done(sequence)
 
 
-class _Open:
-    """The messages of a delivery that is not handled."""
+class ParentReceiver(ClientActor):
+    """Receives from the parent, and passes its messages on to the actor."""
 
-    def __init__(self, values: list[Any]) -> None:
-        self._values = [*values]
-        self._next = 0  # the place after the one that was found last
+    def __init__(self, link: ParentLink, entry: ActorEntry, codec: Codec) -> None:
+        super().__init__(link, [entry], codec)  # type: ignore[arg-type]
+        self._link = link
 
-    def take(self, message: object) -> int | None:
-        """Return the place of an object, once."""
-        values = self._values
-        for place in chain(range(self._next, len(values)), range(self._next)):
-            if values[place] is message:
-                values[place] = _FOUND
-                self._next = place + 1
-                return place
-        return None
+    def receive(self, _: None) -> Coroutine[Any, Any, None] | None:  # type: ignore[override]
+        """Take what has come."""
+        left = self._link.take()
+        return super().receive(left) if left else None
 
 
 def _report_dead_letter(
-    status: int, codec: Codec, entry: PoolEntry, dead_letter: DeadLetter
+    link: ParentLink, codec: Codec, ref: ActorRef[Any], dead_letter: DeadLetter
 ) -> None:
-    found = entry.find(dead_letter.message) if dead_letter.recipient == entry.ref else None
-    if found is not None and found[0].is_gone:
-        return  # the parent knows that it was not handled, and makes a dead letter
-    message: dict[str, Any] = {"at": found and found[1:]}
-    message["text"] = short_repr(dead_letter.message)  # for a parent that cannot decode it
-    with suppress(CodecError):
-        message["message"] = base64.b64encode(codec.encode(dead_letter.message)).decode()
+    found = link.find(dead_letter.message) if dead_letter.recipient == ref else None
     error = dead_letter.error
     said = None if error is None else [type(error).__qualname__, sendable(safe_str(error), _TEXT)]
-    tell(status, reason=dead_letter.reason, error=said, **message)
-
-
-def tell(status: int, **what: Any) -> None:
-    """Tell the parent, if it is there. In any thread."""
-    left = json.dumps(what).encode() + b"\n"
-    with _telling, suppress(OSError):
-        while left:
-            left = left[os.write(status, left) :]
+    text = short_repr(dead_letter.message)  # for a parent that cannot decode it
+    data = None
+    with suppress(CodecError):
+        data = codec.encode(dead_letter.message)
+    sequence, place = found or (0, 0)
+    link.send(DEAD_LETTER, place, sequence, codec.encode([dead_letter.reason, said, text, data]))
 
 
 def encode_arguments(

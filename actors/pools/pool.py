@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import inspect
-import os
-import shutil
-import tempfile
 import threading
 from collections import deque
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from callboard import Actor, ActorSystem, Future
+from callboard import Actor, ActorSystem
+from callboard._inside.answers.combined import gather
 from callboard._inside.arguments import divided
 from callboard._inside.spawn import check_options
 from callboard.core import checks
@@ -22,16 +17,14 @@ from callboard.core.log import log
 from callboard.core.text import safe_repr
 from callboard.core.threads.cores import usable_cores
 from callboard.observing.wait_report import WaitRecord
-from callboard.pools.child import ENTRY, encode_arguments
-from callboard.pools.in_flight import InFlight
+from callboard.pools.child import encode_arguments
+from callboard.pools.link import ProcessLink, ProcessSubmission
+from callboard.pools.messages import TELL, TELL_MANY
 from callboard.pools.pickling import main_place, make_codec, place_of, refuse_if_imported
 from callboard.pools.process import WorkerProcess
 from callboard.pools.process_ref import ProcessRef
-from callboard.remote.client.connection import Connection
 from callboard.remote.errors import CodecError, RemoteCallError, RemoteError
-from callboard.remote.protocol.conversation import Submission
-from callboard.remote.protocol.kinds import MessageKind
-from callboard.remote.sockets.io_thread import IOThread
+from callboard.remote.sockets.forked import close_in_children
 from callboard.remote.wire.codec import named
 from callboard.routers import AutoScale, KeyRouter, RoundRobinRouter, Router
 from callboard.routers.elastic import Level
@@ -45,11 +38,6 @@ PERIOD = 1.0
 # Seconds before a restart that follows another; each further one waits twice as long.
 BACKOFF = 0.1
 MOST_BACKOFF = 5.0
-# Seconds that a thread waits until a process takes a message. It may start slowly on a busy
-# machine, or work for long; a stop of the pool ends the wait at once.
-_PATIENCE = 3600.0
-# Longer paths of sockets are refused by the kernel.
-_LONGEST = 90
 
 
 class ProcessFamily:
@@ -73,18 +61,8 @@ class ProcessFamily:
         self._router: Router[Any] | None = None
         self.is_over = False
         self.why = ""  # it gave up
-        self._folder = Path(tempfile.mkdtemp(prefix="callboard-", dir=_folder_of_sockets()))
-        try:
-            self._io = IOThread(f"{system.name}-pool")
-            try:
-                self.parent = system.spawn(Processes, self, elastic, dedicated=True, name=name)
-                self._runtime.dead_letters.expect_wake_ups(self.parent, PoolNews)
-            except BaseException:
-                self._io.stop(1.0)
-                raise
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+        self.parent = system.spawn(Processes, self, elastic, dedicated=True, name=name)
+        self._runtime.dead_letters.expect_wake_ups(self.parent, PoolNews)
 
     @property
     def ended(self) -> bool:
@@ -155,18 +133,8 @@ class ProcessFamily:
             self.parent.stop()
             return
         with self._lock:
-            rests = [process.ref._in_flight.rest() for process in self.processes]
-        left = [*rests]
-        if not left:
-            self.parent.stop()
-
-        def note(rest: Future[None]) -> None:
-            left.remove(rest)
-            if not left:
-                self.parent.stop()
-
-        for rest in rests:
-            rest.add_done_callback(lambda rest: self._io.call_soon(partial(note, rest)))
+            rests = [process.ref._link.rest() for process in self.processes]
+        gather(*rests).add_done_callback(lambda _: self.parent.stop())
 
     def restart(self, process: WorkerProcess) -> None:
         """Start the next process at the place of one that has ended."""
@@ -178,9 +146,7 @@ class ProcessFamily:
         """Take note of the end of a process that was removed."""
         with self._lock:
             self.processes.remove(process)
-        why = f"{process.ref.path} has ended"
-        process.ref.refuse(why)
-        process.close(why)
+        process.ref._link.refuse(f"{process.ref.path} has ended")
 
     def end(self) -> None:
         """End all processes, and wait for that. On the keeper's thread."""
@@ -188,48 +154,39 @@ class ProcessFamily:
             self.is_over = True
             processes = [*self.processes]
         for process in processes:
-            process.ref.refuse(self._why_ended(process))
+            process.ref._link.refuse(self.why or f"{process.ref.path} has ended")
             process.end()
         for process in processes:
             process.wait()
-        self._io.stop(1.0)
-        for process in processes:
-            process.close(self._why_ended(process))
-        shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _why_ended(self, process: WorkerProcess) -> str:
-        return self.why or f"{process.ref.path} has ended"
-
-    def on_loss(
-        self, process: WorkerProcess, submissions: list[Submission], error: RemoteError
-    ) -> None:
+    def _on_loss(self, submissions: list[ProcessSubmission], error: RemoteError) -> None:
         """Make dead letters of told messages that ended with a process."""
-        for submission, left in zip(submissions, process.left_of(submissions), strict=True):
+        for submission in submissions:
+            left = submission.left()
             messages = self._messages(submission) if left else []
             if len(messages) == submission.messages:  # otherwise they cannot be decoded
                 messages = [messages[place] for place in left]
             for message in messages:
                 self._runtime.dead_letters.post(message, self.parent, None, "lost", error)
 
-    def _post(self, report: dict[str, Any]) -> None:
+    def _post(self, reason: str, error: list[str] | None, text: str, data: bytes | None) -> None:
         """Post a dead letter of a process here, too."""
-        message = report["text"]
-        if "message" in report:
+        message: Any = text
+        if data is not None:
             try:
-                data = base64.b64decode(report["message"])
                 message = self._codec.decode(data, is_trusted=True)
-            except CodecError as error:
+            except CodecError as failure:
                 path = self.parent.path
-                log.warning("a dead letter cannot be decoded", pool=path, error=error)
-        why = None if report["error"] is None else RemoteCallError(*report["error"])
-        self._runtime.dead_letters.post(message, self.parent, None, report["reason"], why)
+                log.warning("a dead letter cannot be decoded", pool=path, error=failure)
+        why = None if error is None else RemoteCallError(*error)
+        self._runtime.dead_letters.post(message, self.parent, None, reason, why)
 
-    def _messages(self, submission: Submission) -> list[Any]:
-        data = b"".join(submission.parts)
+    def _messages(self, submission: ProcessSubmission) -> list[Any]:
+        data = submission.body
         try:
-            if submission.kind is MessageKind.TELL_MANY:
+            if submission.kind == TELL_MANY:
                 return self._codec.decode_rows(data, is_trusted=True)
-            if submission.kind is MessageKind.TELL:
+            if submission.kind == TELL:
                 return [self._codec.decode(data, is_trusted=True)]
         except CodecError as error:
             log.error("a lost message cannot be decoded", pool=self.parent.path, error=error)
@@ -238,25 +195,17 @@ class ProcessFamily:
     def _start(self) -> WorkerProcess:
         """Start a process at a new place, with the lock. Raises OSError."""
         self._numbers += 1
-        path = str(self._folder / str(self._numbers))
-        connection = Connection(f"unix:{path}", timeout=_PATIENCE)
-        connection._codec = self._codec
-        process: WorkerProcess
-        connection._on_loss = lambda lost, error: self.on_loss(process, lost, error)
-        in_flight = InFlight(self._runtime.team, connection, lambda: process.read_reports())
-        where = f"{self.parent.path}/{self._numbers}"
-        ref = ProcessRef(connection, ENTRY, where, in_flight, connection._on_loss)
-        spec = {**self._spec, "path": path, "system": where.strip("/").replace("/", "-")}
-        process = WorkerProcess(spec, connection, ref, self._io, self._note_end, self._post)
-        ref._retire = partial(self._retire, process)
+        path = f"{self.parent.path}/{self._numbers}"
+        link = ProcessLink(path, self._codec, self._runtime.team, self._on_loss, self._post)
+        close_in_children(link)
+        ref = ProcessRef(link, self._codec, self._runtime.timers)
+        spec = {**self._spec, "system": path.strip("/").replace("/", "-")}
+        process = WorkerProcess(spec, link, ref, self._note_end)
+        # A process that was removed ends when all that was sent to it is handled.
+        ref._retire = lambda: link.rest().add_done_callback(lambda _: process.end())
         process.start()
         self.processes.append(process)
         return process
-
-    def _retire(self, process: WorkerProcess) -> None:
-        """End a process that was removed when all that was sent to it is handled."""
-        rest = process.ref._in_flight.rest()
-        rest.add_done_callback(lambda _: self._io.call_soon(process.end))
 
     def _note_end(self, process: WorkerProcess, why: str) -> None:
         self.parent.tell(ProcessEnded(process, why))
@@ -396,9 +345,3 @@ def spawn_pool(
         raise
     system._observer.add_graph(pool)
     return made
-
-
-def _folder_of_sockets() -> str | None:
-    """Return where the sockets are to lie; None for the usual place."""
-    long = len(os.fsencode(tempfile.gettempdir())) > _LONGEST - len("callboard-12345678/1234")
-    return "/tmp" if long else None

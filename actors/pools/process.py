@@ -2,107 +2,96 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Callable
-from contextlib import suppress
-from threading import Lock, RLock
+from threading import Thread
 from typing import Any
 
 from callboard._inside.answers.wait_cause import WaitReason
-from callboard.core import child_process
 from callboard.core.log import log
+from callboard.mailbox.shared.process_channel import ProcessChannel
 from callboard.observing.wait_report import WaitRecord
 from callboard.pools.child import GRACE
+from callboard.pools.link import ProcessLink
 from callboard.pools.process_ref import ProcessRef
-from callboard.remote.client.connection import Connection
-from callboard.remote.protocol.conversation import Submission
-from callboard.remote.sockets.io_thread import IOThread
 
-_MOST = 1 << 16  # bytes of a report that are read at a time
+_CAPACITY = 1 << 20  # bytes of shared memory in each direction
 _SLACK = 1.0  # seconds more than its own grace that a process has to end
 
 
 class WorkerProcess:
-    """One place of a pool: a process, and after its end the next one at the same address."""
+    """One place of a pool: a process, and after its end the next one."""
 
     def __init__(
         self,
         spec: dict[str, Any],
-        connection: Connection,
+        link: ProcessLink,
         ref: ProcessRef,
-        io: IOThread,
         on_end: Callable[[WorkerProcess, str], object],
-        on_dead_letter: Callable[[dict[str, Any]], object],
     ) -> None:
-        self.connection = connection
         self.ref = ref
         self.is_ending = False
         """Whether its end is wanted."""
         self._spec = spec
-        self._io = io
+        self._link = link
         self._on_end = on_end
-        self._on_dead_letter = on_dead_letter
-        self._reading = RLock()  # of the pipe; a subscriber of dead letters may wait for an answer
-        self._closing = Lock()  # of its input; it may be closed only once
-        self._process: subprocess.Popen[bytes] | None = None
-        self._reports = -1
-        self._partial: list[bytes] = []  # the parts of a line that has not come as a whole
-        self._why = ""
+        self._process: ProcessChannel | None = None
+        self._keeper: Thread | None = None
         self._ends = 0  # of processes at this place so far
-        self.was_ready = False
+
+    @property
+    def was_ready(self) -> bool:
         """Whether its actor has ever started."""
+        return self._link.was_ready
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, or None before its start."""
-        return None if self._process is None else self._process.pid
+        """The number of the process, or None while there is none."""
+        process = self._process
+        return None if process is None else process.process.pid
 
     def start(self) -> None:
         """Start a process. Raises OSError."""
-        reports, status = os.pipe()
-        try:
-            spec = {**self._spec, "status": status}
-            self._process = child_process.start("callboard.pools.child", spec, [status])
-        except BaseException:
-            os.close(reports)
-            raise
-        finally:
-            os.close(status)
-        self._reports, self._partial, self._why = reports, [], ""
-        os.set_blocking(reports, False)
-        self._io.call_soon(lambda: self._io.loop.add_reader(reports, self._on_report, reports))
+        process = ProcessChannel("callboard.pools.child", self._spec, _CAPACITY)
+        self._process = process
+        name = f"{self._spec['system']}-keeper"
+        self._keeper = Thread(target=self._keep, args=(process,), name=name, daemon=True)
+        self._keeper.start()
+        if self.is_ending:  # meanwhile
+            self.end()
 
     def end(self) -> None:
         """Tell the process that its end is wanted. In any thread, any number of times."""
         self.is_ending = True
         process = self._process
         if process is not None:
-            self._close_input(process)
+            process.want_end()
 
     def wait(self) -> None:
         """Wait until the process has ended, and kill it if it takes too long."""
-        process = self._process
-        if process is None:
+        process, keeper = self._process, self._keeper
+        if process is None or keeper is None:
             return
-        try:
-            process.wait(GRACE + _SLACK)
-        except subprocess.TimeoutExpired:
-            log.warning("a process of a pool is killed: it did not end", process=process.pid)
-            process.kill()
-            process.wait()
+        keeper.join(GRACE + _SLACK)
+        if keeper.is_alive():
+            log.warning("a process of a pool is killed: it did not end", process=self.pid)
+            process.process.kill()
+            keeper.join()
 
-    def close(self, why: str) -> None:
-        """Let go of what is open, when the process and the pool's thread have ended. `why` is what
-        the errors of open asks say.
-        """
-        self.read_reports()
-        self.connection._close(why)
-        with self._reading:
-            reports, self._reports = self._reports, -1
-        if reports >= 0:
-            os.close(reports)
+    def _keep(self, process: ProcessChannel) -> None:
+        """Receive from a process until it has ended."""
+        why = ""
+        try:
+            why = self._link.keep(process)
+        finally:
+            if not process.has_ended() and why:
+                process.process.kill()
+            how = process.wait(GRACE + _SLACK)
+            why = why or how
+            self._link.end(f"the process of {self.ref.path} has ended: {why}")
+            self._process = None
+            process.close()
+            self._ends += 1
+            self._on_end(self, why)
 
     def wait_of(self) -> WaitRecord:
         """Say what its pool waits for. Any thread."""
@@ -128,80 +117,3 @@ class WorkerProcess:
             "waiting": self.ref.queue_length,
             "ends": self._ends,
         }
-
-    def read_reports(self) -> bool:
-        """Read what the process has said. In any thread. False: it will say no more."""
-        is_over = False
-        lines = []
-        with self._reading:
-            while self._reports >= 0 and not is_over:
-                try:
-                    data = os.read(self._reports, _MOST)
-                except BlockingIOError:
-                    break
-                is_over = not data
-                *ends, rest = data.split(b"\n")
-                for end in ends:
-                    lines.append(b"".join([*self._partial, end]))
-                    self._partial = []
-                self._partial.append(rest)
-            for line in lines:
-                self._note(json.loads(line))
-        return not is_over
-
-    def left_of(self, submissions: list[Submission]) -> list[list[int]]:
-        """Return the places of messages that were lost and are not dead letters yet. Reports
-        about them that still come are ignored.
-        """
-        with self._reading:
-            self.read_reports()
-            return [
-                [place for place in range(submission.messages) if _mark_dead(submission, place)]
-                for submission in submissions
-            ]
-
-    def _close_input(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        with self._closing, suppress(OSError):
-            process.stdin.close()
-
-    def _note(self, said: dict[str, Any]) -> None:
-        if "reason" in said:
-            sequence, place = said["at"] or (0, 0)
-            submission = self.connection._own_session.told(sequence)
-            if submission is None or _mark_dead(submission, place):
-                self._on_dead_letter(said)
-        elif "ready" in said:
-            self.was_ready = True
-        else:
-            self._why = said["ended"]
-
-    # --- on the pool's thread ---------------------------------------------------------------------
-
-    def _on_report(self, reports: int) -> None:
-        if self.read_reports():
-            return
-        self._io.loop.remove_reader(reports)
-        with self._reading:
-            self._reports = -1
-            os.close(reports)
-        process = self._process
-        assert process is not None
-        self._close_input(process)
-        self.wait()
-        self._process = None
-        self._ends += 1
-        self._on_end(self, self._why or _how(process.returncode))
-
-
-def _mark_dead(submission: Submission, place: int) -> bool:
-    """Note that a message is a dead letter. False: it is one already."""
-    if submission.dead_letters is None:
-        submission.dead_letters = set()
-    is_new = place not in submission.dead_letters
-    submission.dead_letters.add(place)
-    return is_new
-
-
-def _how(status: int) -> str:
-    return f"killed by signal {-status}" if status < 0 else f"exit status {status}"

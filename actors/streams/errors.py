@@ -9,6 +9,7 @@ from typing import Any
 from callboard.core.errors import CallboardError
 from callboard.core.errors import GraphError as GraphError  # which a system raises, too
 from callboard.core.text import safe_repr
+from callboard.worker_processes.errors import ProcessLost as ProcessLost
 
 
 class RunError(CallboardError):
@@ -37,13 +38,6 @@ class SnapshotError(RunError):
 
 class RunTimeout(RunError, TimeoutError):
     """A call of a run took longer than its timeout."""
-
-
-class ProcessLost(RunError):
-    """A worker process ended while it had a round of rows.
-
-    It is the cause of a StreamError if the round was sent to several processes, and all ended.
-    """
 
 
 class StreamError(RunError):

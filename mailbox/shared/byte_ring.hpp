@@ -63,10 +63,10 @@ public:
 
     // True: the other process wrote what cannot be. It stays so.
     bool is_broken() const { return is_broken_; }
+    void mark_broken() { is_broken_ = true; }
 
 protected:
     std::uint64_t offset(std::uint64_t place) const { return place & (capacity_ - 1); }
-    void mark_broken() { is_broken_ = true; }
 
     RingCounters& counters_;
     unsigned char* const bytes_;

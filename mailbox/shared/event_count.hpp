@@ -37,9 +37,16 @@ public:
     void awake() { word_.fetch_and(~sleeping, relaxed); }
 
     // Any process, after it made work visible. True: the waiter sleeps, and the caller makes its descriptor readable.
-    [[nodiscard]] bool notify() {
+    // The caller may hesitate() before that: a function that waits, while what it is given is true, as long as it likes.
+    // Another thread of the waiter's process may be about to look for work, and needs no sleeper.
+    template <class Hesitate>
+    [[nodiscard]] bool notify(Hesitate&& hesitate) {
         if ((word_.fetch_add(one, release) & sleeping) == 0) return false;  // pairs with look()
+        hesitate([this] { return (word_.load(relaxed) & sleeping) != 0; });
         return (word_.fetch_and(~sleeping, relaxed) & sleeping) != 0;       // one of several wakes it
+    }
+    [[nodiscard]] bool notify() {
+        return notify([](auto&&) {});
     }
 
 private:

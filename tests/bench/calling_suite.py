@@ -7,6 +7,7 @@ from measures import Target, ratio
 from players import Game
 
 POOL = "callboard, an actor in a process"
+PIPE = "a process and a pipe"
 
 
 def calls(name: str, title: str, smoke: bool, at_once: int) -> Benchmark:
@@ -15,7 +16,7 @@ def calls(name: str, title: str, smoke: bool, at_once: int) -> Benchmark:
         game.alone("callboard", "ours", by="callboard", at_once=at_once),
         game.alone(POOL, "ours", 1 / 5, by="pool", at_once=at_once),
         game.alone("Ray", "peer", 1 / 20, by="ray", at_once=at_once),
-        game.alone("a process and a pipe", "floor", 1 / 5, by="pipe", at_once=at_once),
+        game.alone(PIPE, "floor", 1 / 5, by="pipe", at_once=at_once),
     ]
     return Benchmark(name, title, "calls/s", players, costs=True)
 

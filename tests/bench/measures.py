@@ -106,6 +106,17 @@ def best_of(benchmark: str, others: Sequence[str], ours: str) -> Measure:
     return measure
 
 
+def ahead(benchmark: str, others: Sequence[str], ours: str) -> Measure:
+    """Measure a competitor's rate against that of the fastest of those others that are there."""
+
+    def measure(results: Results) -> float:
+        scores = results.get(benchmark, {})
+        present = [each for each in others if each in scores and scores[each].valid]
+        return best_of(benchmark, present or others, ours)(results)
+
+    return measure
+
+
 def greatest(*measures: Measure) -> Measure:
     return lambda results: max(measure(results) for measure in measures)
 
@@ -120,6 +131,13 @@ def noted(benchmark: str, name: Cost, ours: str) -> Measure:
         return found
 
     return measure
+
+
+def more(benchmark: str, name: Cost, first: str, last: str) -> Measure:
+    """Measure how much more the last costs than the first."""
+    return lambda results: (
+        noted(benchmark, name, last)(results) - noted(benchmark, name, first)(results)
+    )
 
 
 def spread(benchmark: str, *competitors: str) -> Measure:

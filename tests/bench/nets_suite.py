@@ -29,6 +29,8 @@ POLICIES: dict[str, dict[str, Any]] = {
     "two-level, balanced": {"placement": "balanced", "priority": "two_level"},
 }
 AT_A_TIME = {1: "1 call", 2: "2 calls"}
+STEPS = {"5 µs": (100, 200_000), "50 µs": (1_000, 20_000)}  # of a call; and the records
+TWO_PROCESSES, PLAIN_LOOP = "callboard, 2 processes", "a plain loop"
 SHALLOW, DEEP = "callboard, boxes, up to 1,000 stages", "callboard, boxes"
 
 
@@ -169,6 +171,18 @@ def releasing(smoke: bool) -> Benchmark:
     return Benchmark("nets_releasing", title, "operations/s", everyone, costs=True)
 
 
+def in_processes(smoke: bool, time: str) -> Benchmark:
+    steps, size = STEPS[time]
+    game = Game("nets.in_processes", size, 20, smoke)
+    everyone = [
+        game.alone(TWO_PROCESSES, "ours", steps=steps, processes=2),
+        game.alone("callboard, no process", "ours", steps=steps),
+        game.alone(PLAIN_LOOP, "floor", steps=steps, by="loop"),
+    ]
+    name = f"nets_in_processes_{time.removesuffix(' µs')}"
+    return Benchmark(name, f"A box of plain Python of {time}", "records/s", everyone, costs=True)
+
+
 NETS: dict[str, Callable[[bool], Benchmark]] = {
     **{f"nets_{name}": partial(program, name=name) for name in SIZES},
     "nets_hops": hops,
@@ -182,4 +196,6 @@ NETS: dict[str, Callable[[bool], Benchmark]] = {
     "nets_loop": loop,
     "nets_mandelbrot": mandelbrot,
     "nets_releasing": releasing,
+    "nets_in_processes_5": partial(in_processes, time="5 µs"),
+    "nets_in_processes_50": partial(in_processes, time="50 µs"),
 }

@@ -93,7 +93,8 @@ def machine() -> dict[str, Any]:
     """Describe where the run took place."""
     libraries = {}
     for name in (
-        "callboard", "anyio", "culsans", "langgraph", "pykka", "thespian", "trio", "xoscar",
+        "callboard", "anyio", "culsans", "joblib", "langgraph", "mpire", "pykka", "thespian",
+        "trio", "xoscar",
     ):  # fmt: skip
         try:
             libraries[name] = metadata.version(name)

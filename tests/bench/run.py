@@ -25,13 +25,14 @@ from join_suite import JOINS
 from loading_suite import LOADING
 from nets_suite import NETS
 from nexmark_suite import NEXMARK
+from processes_suite import PROCESSES
 from remote_suite import REMOTE
 from stream_suite import STREAMS, Plan
 from suite import BENCHMARKS
 from workers_suite import WORKERS
 
 PLANNED = STREAMS | WORKERS | ELASTIC | LOADING  # those that know of numbers of workers
-SINGLE = BENCHMARKS | CALLING | CHANNELS | FREQUENCY | JOINS | NETS | NEXMARK | REMOTE
+SINGLE = BENCHMARKS | CALLING | CHANNELS | FREQUENCY | JOINS | NETS | NEXMARK | PROCESSES | REMOTE
 ALL = (*SINGLE, *PLANNED)
 GROUPS = {
     "streams": (*STREAMS,),
@@ -42,6 +43,7 @@ GROUPS = {
     "nets": (*NETS,),
     "nexmark": (*NEXMARK,),
     "compared": (*NEXMARK, *LOADING, *CALLING),
+    "processes": (*PROCESSES, *CALLING),
     "remote": (*REMOTE,),
     "elastic": (*ELASTIC,),
 }

@@ -27,13 +27,16 @@ from nets_suite import (
     BARE_CALLS,
     DEEP,
     LANGGRAPH,
+    PLAIN_LOOP,
     POLICIES,
     SHALLOW,
     SIZES,
     TASKS,
     THREADS,
+    TWO_PROCESSES,
 )
 from nexmark_suite import targets as nexmark_targets
+from processes_suite import targets as processes_targets
 from stream_suite import PYTHON_KEYED, PYTHON_STATELESS
 from workers_suite import WORKS, Work, name_of
 
@@ -460,8 +463,17 @@ TARGETS = (
         )
         for way in ("threads", "dedicated")
     ),
+    *(
+        Target(
+            f"A box of plain Python of {time} µs, in 2 processes, against a plain loop",
+            wanted,
+            ratio(f"nets_in_processes_{time}", PLAIN_LOOP, TWO_PROCESSES),
+        )
+        for time, wanted in ((5, 1.4), (50, 1.8))
+    ),
     *nexmark_targets(),
     *loading_targets(),
     *calling_targets(),
+    *processes_targets(),
     *ELASTIC_TARGETS,
 )

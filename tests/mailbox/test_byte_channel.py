@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import select
 import threading
 from collections.abc import Iterator
 
@@ -126,6 +127,35 @@ def test_nonsense_in_the_memory_breaks_no_end(nonsense: bytes, at: int) -> None:
     pair.close()
 
 
+def test_a_fork_cannot_use_the_channel_of_its_parent(pair: Pair) -> None:
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for use in (
+            lambda: pair.first.send(b"from the fork"),
+            pair.second.receive,
+            pair.first.look,
+            lambda: pair.first.wait(0),
+        ):
+            try:
+                use()
+            except RuntimeError:
+                refused += 1
+        pair.first.wake()
+        del pair.first, pair.second
+        os._exit(4 - refused)
+    assert os.waitpid(child, 0)[1] == 0
+    assert pair.first.send(b"from the parent") == 15
+    assert pair.second.receive() == b"from the parent"
+
+
+def test_a_channel_that_is_marked_as_broken_takes_no_more_messages(pair: Pair) -> None:
+    pair.first.send(b"a")
+    pair.second.mark_broken()
+    assert pair.second.is_broken
+    assert pair.second.receive() is None
+
+
 def test_wrong_arguments_are_refused(pair: Pair) -> None:
     with pytest.raises(ValueError, match="expected a message"):
         pair.first.send(b"")
@@ -138,3 +168,76 @@ def test_wrong_arguments_are_refused(pair: Pair) -> None:
         with pytest.raises(OSError, match="cannot be mapped"):
             ByteChannel(memory, CAPACITY, 0, 0, True)
     os.close(small)
+
+
+def has_rung(pair: Pair) -> bool:
+    """Return whether the first end's sleeper is woken."""
+    return bool(select.select([pair.descriptors[0]], [], [], 0)[0])
+
+
+@pytest.mark.parametrize("hesitates", [False, True])
+def test_a_sleeper_wakes_for_what_comes_after_a_thread_has_received(
+    pair: Pair, hesitates: bool
+) -> None:
+    first, second = pair.first, pair.second
+    first.begin_receiving()
+    assert first.receive() is None
+    first.end_receiving(first.look())
+    assert not has_rung(pair)
+    second.send(b"a", hesitates=hesitates)
+    assert has_rung(pair)
+    first.sleep(milliseconds=60_000)
+    assert not has_rung(pair)
+    assert first.receive() == b"a"
+
+
+def test_a_sleeper_wakes_for_what_came_while_a_thread_received(pair: Pair) -> None:
+    first, second = pair.first, pair.second
+    first.begin_receiving()
+    looked = first.look()
+    second.send(b"a")
+    assert not has_rung(pair)
+    first.end_receiving(looked)
+    first.sleep(milliseconds=60_000)
+    assert first.receive() == b"a"
+
+
+def test_a_sleeper_wakes_for_room_in_a_full_channel(pair: Pair) -> None:
+    first, second = pair.first, pair.second
+    message = bytes(3 * CAPACITY)
+    first.begin_receiving()
+    looked = first.look()
+    sent = first.send(message)
+    first.end_receiving(looked)
+    while sent < len(message):
+        assert second.receive() is None
+        first.sleep(milliseconds=60_000)
+        looked = first.look()
+        more = first.send(message, sent)
+        first.end_receiving(looked)
+        assert more > sent
+        sent = more
+    assert second.receive() == message
+
+
+def test_messages_that_find_room_wake_nobody_when_they_are_read(pair: Pair) -> None:
+    first, second = pair.first, pair.second
+    first.begin_receiving()
+    first.end_receiving(first.look())
+    for _ in range(100):
+        assert first.send(b"abc") == 3
+        assert second.receive() == b"abc"
+    assert not has_rung(pair)
+
+
+def test_a_spin_ends_with_what_the_other_end_does(pair: Pair) -> None:
+    looked = pair.first.look()
+    assert not pair.first.spin(looked)
+    pair.second.send(b"a")
+    assert pair.first.spin(looked)
+
+
+def test_a_sleep_can_be_ended(pair: Pair) -> None:
+    pair.first.rouse()
+    pair.first.sleep(milliseconds=60_000)
+    assert not has_rung(pair)

@@ -173,6 +173,18 @@ seed "a record is published before its bytes are written" mailbox/shared/byte_ri
 seed "a header is believed" mailbox/shared/byte_ring.hpp \
     's/if (room > to_end || room > written_ - place_) return mark_broken(), false;//' \
     test_byte_ring "no end leaves the ring" "record.size <= " "-O0"
+seed "a block is returned relaxed" mailbox/shared/blocks.hpp \
+    's/returned\[first_\]\.store(1, release)/returned[first_].store(1, relaxed)/' \
+    stress_blocks "in one mapping" "data race" "-O0 -fsanitize=thread"
+seed "a fork returns a block" mailbox/shared/blocks.hpp \
+    's/if (Forks::begun() != forks_) return;//' \
+    test_blocks "stays in the fork" "status" "-O0"
+seed "a fork unmaps what it does not have" mailbox/shared/shared_mapping.hpp \
+    's/if (is_usable()) munmap/munmap/' \
+    test_blocks "nor unmaps" "in_fork" "-O0"
+seed "the size of a block is believed" mailbox/shared/blocks.hpp \
+    's/ \&\& size <= (region_.pages - first) \* BlockRegion::page//' \
+    test_blocks "is none of a block" "has(first, size)" "-O0"
 seed "a ring's value is published relaxed" mailbox/ordered/spsc.hpp \
     's/slot\.is_full\.store(true, release)/slot.is_full.store(true, relaxed)/' \
     stress_spsc "whole and in order" "data race" "-O0 -fsanitize=thread"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,10 +58,19 @@ class Laboratory:
         return outputs, letters
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
-def laboratory(request: pytest.FixtureRequest) -> Iterator[Laboratory]:
-    with ActorSystem(workers=request.param) as system:
-        yield Laboratory(system)
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "one worker": {"workers": 1},
+    "two workers": {"workers": 2},
+    "two processes": {"processes": 2},
+}
+
+
+@pytest.fixture(scope="module", params=[*SYSTEMS])
+def laboratory(request: pytest.FixtureRequest, root: Path) -> Iterator[Laboratory]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(root))  # where processes find the functions of boxes
+        with ActorSystem(**SYSTEMS[request.param]) as system:
+            yield Laboratory(system)
 
 
 @given(nets_with_records())

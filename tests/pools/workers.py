@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from callboard import Actor
+from callboard.pools.parent_link import ParentLink
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,18 @@ class OneWay:
         return "OneWay()"
 
 
+def scribble() -> None:
+    """Overwrite the memory of the channel to the parent, again and again."""
+    (place,) = (
+        line.split()[0]
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if "memfd:callboard" in line
+    )
+    begin, end = (int(address, 16) for address in place.split("-"))
+    while True:
+        ctypes.memset(begin, 0xA5, end - begin)
+
+
 class Odd(Actor[Any]):
     """Answers with what can hardly travel, and forks."""
 
@@ -134,4 +150,12 @@ class Odd(Actor[Any]):
                 return child
             case "end":
                 os._exit(3)
+            case "pid":
+                return os.getpid()
+            case "scribble":
+                threading.Thread(target=scribble, daemon=True).start()
+            case "nonsense":
+                for link in gc.get_objects():
+                    if isinstance(link, ParentLink):
+                        link.send(200)
         return message

@@ -1,7 +1,8 @@
-"""Stateless operators in worker processes: the same outputs, errors and counts as without."""
+"""Operators in worker processes: the same outputs, errors and counts as without."""
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import signal
@@ -138,15 +139,15 @@ def test_random_failures_come_where_a_sequential_run_has_them(
     assert outcome_of(chain, in_processes) == outcome_of(chain, in_sequence(rows, 256))
 
 
-def test_functions_run_in_the_processes_and_stateful_operators_here(system: ActorSystem) -> None:
+def test_functions_run_in_the_processes_and_not_after_here(system: ActorSystem) -> None:
     graph = entry("rows", int).map(process_of).collect()
     found = set(run(system, graph, range(2000), batch_size=10))
     assert len(found) == 2
     assert os.getpid() not in found
     here = entry("rows", int).here().map(process_of).collect()
     assert set(run(system, here, range(10))) == {os.getpid()}
-    counted = entry("rows", int).scan(0, lambda _, row: os.getpid()).collect()
-    assert set(run(system, counted, range(10))) == {os.getpid()}
+    scanned = entry("rows", int).here().scan(0, lambda _, row: os.getpid()).collect()
+    assert set(run(system, scanned, range(10))) == {os.getpid()}
 
 
 def test_run_on_ends_what_here_began(system: ActorSystem) -> None:
@@ -263,7 +264,7 @@ def test_a_row_that_cannot_be_pickled_can_be_skipped_or_put_aside(system: ActorS
     assert sorted(one.serial for one in made.row_counts.failures) == [1, 2, 4]
     aside = entry("rows").map(refuse_seven, name="picky", errors="side")
     graph = Graph(
-        aside.collect(name="main"), aside.failures.stateful(Marked).collect(name="failed")
+        aside.collect(name="main"), aside.failures.here().stateful(Marked).collect(name="failed")
     )
     found = run(system, graph, sent)
     assert found == {"main": [1, 4], "failed": [1, 2, "at 5", 4, "at 6"]}
@@ -360,6 +361,80 @@ def test_a_function_that_never_returns_holds_up_neither_cancel_nor_the_system() 
             made.finish(timeout=0.01)
         made.cancel()
         assert run(system, entry("rows", int).map(tripled).collect(), [1]) == [3]
+
+
+def test_records_of_loggers_go_to_the_log_of_the_program(
+    system: ActorSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warn(row: int) -> int:
+        logger = logging.getLogger("callboard.tests.rows")
+        logger.warning("row %d", row)
+        if row == 2:
+            try:
+                raise ValueError("two")
+            except ValueError:
+                logger.exception("cannot be")
+        return row
+
+    run(system, entry("rows", int).map(warn).collect(), range(3))
+    found = [record for record in caplog.records if record.name == "callboard.tests.rows"]
+    assert sorted(record.getMessage().splitlines()[0] for record in found) == [
+        "cannot be",
+        "row 0",
+        "row 1",
+        "row 2",
+    ]
+    assert all(record.processName.startswith("callboard-process-") for record in found)  # type: ignore[union-attr]
+    assert all(record.process != os.getpid() for record in found)
+    (error,) = [record for record in found if record.levelname == "ERROR"]
+    assert "ValueError: two" in error.getMessage()
+
+
+def test_threads_of_a_function_log_beside_it(
+    system: ActorSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warn_beside(row: int) -> str:
+        logger = logging.getLogger("callboard.tests.beside")
+
+        def warn() -> None:
+            for _ in range(100):
+                logger.warning("x" * 10_000)
+
+        threads = [threading.Thread(target=warn) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return "y" * 2_000_000
+
+    assert run(system, entry("rows", int).map(warn_beside).collect(), [1]) == ["y" * 2_000_000]
+    found = [record for record in caplog.records if record.name == "callboard.tests.beside"]
+    assert [record.getMessage() for record in found] == ["x" * 10_000] * 200
+
+
+def test_a_breakpoint_says_where_to_debug(system: ActorSystem) -> None:
+    with pytest.raises(StreamError) as caught:
+        run(system, entry("rows", int).map(lambda _: breakpoint()).collect(), [1])
+    assert "keep the operator in the program by here()" in str(caught.value.__cause__)
+
+
+def test_a_process_that_works_is_named_as_the_reason_for_a_wait(tmp_path: Path) -> None:
+    begun = str(tmp_path / "begun")
+    os.mkfifo(begun)
+
+    def never(_: int) -> bool:
+        Path(begun).write_text("", encoding="utf-8")  # waits for the reader
+        return threading.Event().wait()
+
+    with ActorSystem(processes=1) as system:
+        made = system.run(entry("rows", int).map(never, name="stuck").collect())
+        made.send("rows", [1])
+        Path(begun).read_text(encoding="utf-8")
+        with pytest.raises(
+            RunTimeout, match=r"worker process.*callboard-process-0 \(process \d+\)"
+        ):
+            made.finish(timeout=0.01)
+        made.cancel()
 
 
 def test_wrong_numbers_of_processes_are_refused() -> None:

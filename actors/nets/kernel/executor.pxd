@@ -90,6 +90,7 @@ cdef class NetExecutor:
     cdef public set running  # calls of boxes elsewhere that have not ended
     cdef public list touched  # replicas of splits that may be in their first state: the split, and the value
     cdef public list calls  # of boxes that run elsewhere, to be made
+    cdef public list unsent  # boxes that run in processes, and have records to be sent
     cdef public Entity first  # where records enter the net
     cdef public double now  # when the coordinator last began to work
     cdef TickClock ticks  # the time that boxes take, also on a manual system
@@ -99,6 +100,7 @@ cdef class NetExecutor:
     cdef public object failed  # called with the entity's node, the record and the error
     cdef public bint keeps_lineage
 
+    cpdef bint run(self, Py_ssize_t hops) except -1
     cdef void push(self, Entity at, MovingRecord record) noexcept
     cdef void push_rest(self, Entity at, MovingRecord record) noexcept
     cdef int ended(self, MovingRecord record) except -1

@@ -41,6 +41,7 @@ class NetExecutor:
     outputs: list[Any]
     answered: list[Any]
     calls: list[Any]
+    unsent: list[Any]
     running: set[Any]
     touched: list[Any]
     cells: dict[float | None, dict[Entity, float]]

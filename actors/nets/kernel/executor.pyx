@@ -143,6 +143,7 @@ cdef class NetExecutor:
         self.outputs = []
         self.answered = []
         self.calls = []
+        self.unsent = []
         self.running = set()
         self.touched = []
         self.cells = {}
@@ -176,7 +177,7 @@ cdef class NetExecutor:
         """Whether the stack is empty, so that records may enter, or come back from elsewhere."""
         return self.top is None
 
-    def run(self, Py_ssize_t hops):
+    cpdef bint run(self, Py_ssize_t hops) except -1:
         """Move records, for about this number of hops; tell whether there are more that can be moved."""
         cdef Py_ssize_t until = self.hops + hops
         cdef MovingRecord record
@@ -334,6 +335,7 @@ cdef class NetExecutor:
                 dropped += kept_in(<Entity>cell)
         self.cells = {}
         self.calls = []
+        self.unsent = []
         self.running = set()
         self.first = None
         self.open = self.elsewhere = 0

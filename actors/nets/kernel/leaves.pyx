@@ -6,7 +6,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM
 from libc.stdint cimport int64_t
 
 from callboard.nets.kernel.executor cimport Entity, EntityState, KeptRecords, NetExecutor, NetNode, apply, dissolve
-from callboard.nets.kernel.record cimport Assembler, MovingRecord, Shape, new_record
+from callboard.nets.kernel.record cimport MovingRecord, Shape, new_record
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject** arguments, size_t number, PyObject* keywords)
@@ -69,10 +69,6 @@ cdef class FilterNode(NetNode):
 @cython.final
 cdef class SpecializedBox:
     """A box, for records of one shape: the values that it is called with, and how outputs become records."""
-
-    cdef list slots
-    cdef Assembler assembler
-    cdef tuple keys
 
     def __init__(self, slots, assembler, keys):
         self.slots = slots
@@ -304,6 +300,11 @@ cdef class BoxCall(EntityState):
     cdef public Py_ssize_t tries
     cdef public bint is_over  # nothing more comes of it
     cdef bint has_given
+
+    @property
+    def size(self):
+        """The number of records at work."""
+        return 1
 
     @property
     def function(self):

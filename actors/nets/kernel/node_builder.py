@@ -20,6 +20,7 @@ from callboard.nets.kernel.combinators import (
 )
 from callboard.nets.kernel.executor import Identity, NetNode, Series
 from callboard.nets.kernel.leaves import BoxNode, CalledBoxNode, FilterNode, SyncNode
+from callboard.nets.kernel.process_boxes import ProcessBoxNode
 from callboard.nets.kernel.specializer import Specializer
 from callboard.nets.terms.labels import name_of
 from callboard.nets.terms.network import (
@@ -35,28 +36,36 @@ from callboard.nets.terms.network import (
     Split,
     Star,
     Sync,
+    without_partial,
 )
 from callboard.nets.terms.patterns import BoxSignature
 from callboard.nets.types.hints import called_function
 from callboard.nets.types.places import parts_of, text_in_short
 from callboard.nets.types.typed import Typed
 
+_LEAVES = BoxNode, CalledBoxNode, ProcessBoxNode, FilterNode, SyncNode
+
 
 class NodeBuilder:
     """Makes the nodes of one run.
 
     If no box runs elsewhere, depth first keeps the order, and nodes need no lineages.
+    `has_processes`: portable boxes run in worker processes; `portable` has them with their paths.
     """
 
-    def __init__(self, specializer: Specializer, *, is_alone: bool) -> None:
+    def __init__(
+        self, specializer: Specializer, *, is_alone: bool, has_processes: bool = False
+    ) -> None:
         self.specializer = specializer
         self.is_alone = is_alone
+        self.has_processes = has_processes
+        self.portable: list[tuple[str, Box]] = []
         self.nodes: list[NetNode] = []
         self.unstarted = Unstarted()
 
     def _known(self, node: NetNode, options: Any = None) -> NetNode:
         node.options = options
-        node.is_leaf = isinstance(node, (BoxNode, CalledBoxNode, FilterNode, SyncNode))
+        node.is_leaf = isinstance(node, _LEAVES)
         self.nodes.append(node)
         return node
 
@@ -89,18 +98,22 @@ class NodeBuilder:
         if box.function is None:
             raise NetError(f"the box {path} has no function, so the net cannot run")
         specialize = self.specializer.box(path, box)
+        node: NetNode
         function: Callable[..., Any] | None = None
         factory: Callable[[], Callable[..., Any]] | None = None
         if box._makes_instances:
             factory = partial(_new_instance, box)
         else:
-            function = _accepting(box, box.function)
+            function = accepting(box, box.function)
         if runs_elsewhere(box):
             # An object of a class has a state, so it gets one call at a time.
             max_calls = box.options.concurrency or (0 if is_async(box) and factory is None else 1)
-            node: NetNode = CalledBoxNode(
-                path, specialize, function, factory, max_calls, ordered, place
-            )
+            node = CalledBoxNode(path, specialize, function, factory, max_calls, ordered, place)
+        elif self.has_processes and is_portable(box):
+            number = len(self.portable)
+            self.portable.append((path, box))
+            collects = box.options.holds_outputs
+            node = ProcessBoxNode(path, specialize, number, generates(box), collects)
         else:
             collects = box.options.holds_outputs
             node = BoxNode(path, specialize, function, factory, generates(box), collects)
@@ -111,7 +124,7 @@ class NodeBuilder:
         """Return the node of a choice, a replication or a feedback."""
         specializer, net, path = self.specializer, typed.net, typed.path
         ordered = ordered or bool(getattr(net, "ordered", False))
-        in_order = ordered and not self.is_alone and not is_at_once(net)
+        in_order = ordered and not self.is_alone and not is_at_once(net, self.has_processes)
         if isinstance(net, Split) and net.placed:
             place = net.tag
         before = len(self.nodes)
@@ -146,10 +159,10 @@ class NodeBuilder:
 
 def _new_instance(box: Box) -> Callable[..., Any]:
     assert box.function is not None
-    return _accepting(box, box.function())
+    return accepting(box, box.function())
 
 
-def _accepting(box: Box, function: Callable[..., Any]) -> Callable[..., Any]:
+def accepting(box: Box, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of the labels' values, one by one."""
     return function if box._accepts is None else _WithRecord(function, box._accepts, box.signature)
 
@@ -201,6 +214,15 @@ def runs_elsewhere(box: Box) -> bool:
     )
 
 
+def is_portable(box: Box) -> bool:
+    """Tell whether any process can call the box: it runs here, and its function has no state."""
+    function = without_partial(box.function)
+    is_plain = inspect.isfunction(function) or (
+        inspect.isbuiltin(function) and inspect.ismodule(function.__self__)
+    )
+    return is_plain and not runs_elsewhere(box)
+
+
 def may_end(body: Net) -> bool:
     """Tell whether a net may return to its first state, as a star of a synchrocell does."""
     plain = _without_names(body)
@@ -213,10 +235,12 @@ def _without_names(net: Net) -> Net:
     return net
 
 
-def is_at_once(net: Net) -> bool:
+def is_at_once(net: Net, has_processes: bool = False) -> bool:
     """Tell whether all outputs of a record come before anything else can happen."""
     return all(
-        not runs_elsewhere(part) and not generates(part)
+        not runs_elsewhere(part)
+        and not generates(part)
+        and not (has_processes and is_portable(part))
         for part in parts_within(net)
         if isinstance(part, Box)
     )

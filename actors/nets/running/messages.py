@@ -147,6 +147,14 @@ class CallTimeout(NetMessage):
     attempt: int
 
 
+@dataclass(frozen=True, slots=True)
+class BatchAnswered(NetMessage):
+    """A process has answered, or has ended."""
+
+    batch: Any
+    answer: Future[Any] = field(repr=False)
+
+
 class Sweep(NetMessage):
     """Remove records that have been in unfinished synchrocells for too long."""
 

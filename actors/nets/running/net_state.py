@@ -11,7 +11,13 @@ from callboard.core.text import safe_str
 from callboard.nets.drawing import shape_of
 from callboard.nets.kernel.executor import NetExecutor, NetNode, begin
 from callboard.nets.kernel.leaves import BoxNode, CalledBoxNode
-from callboard.nets.kernel.node_builder import NodeBuilder, parts_within, runs_elsewhere
+from callboard.nets.kernel.node_builder import (
+    NodeBuilder,
+    is_portable,
+    parts_within,
+    runs_elsewhere,
+)
+from callboard.nets.kernel.process_boxes import ProcessBoxNode
 from callboard.nets.kernel.record import Assembler, Shapes
 from callboard.nets.kernel.specializer import Specializer, names_of
 from callboard.nets.running.reports import NetStatistics
@@ -25,19 +31,24 @@ from callboard.observing.wait_report import WaitRecord
 class NetState:
     """A net's nodes and entities, and their executor."""
 
-    def __init__(self, typed: Typed) -> None:
+    def __init__(self, typed: Typed, *, has_processes: bool = False) -> None:
         parts = parts_within(typed.net)
         self.shapes = Shapes()
         self.executor = NetExecutor(self.shapes)
         names = names_of([sorted(frozenset().union(*map(labels_mentioned, parts)))])
-        is_alone = not any(isinstance(part, Box) and runs_elsewhere(part) for part in parts)
-        self._builder = NodeBuilder(Specializer(self.shapes, names), is_alone=is_alone)
+        boxes = [part for part in parts if isinstance(part, Box)]
+        has_processes = has_processes and any(map(is_portable, boxes))
+        is_alone = not has_processes and not any(map(runs_elsewhere, boxes))
+        self._builder = NodeBuilder(
+            Specializer(self.shapes, names), is_alone=is_alone, has_processes=has_processes
+        )
         node = self._builder.node(typed)
         self.executor.keeps_lineage = not is_alone
         self.executor.first = begin(node)
         self.entry = Assembler(self.shapes, names, None, frozenset(), None, "send()")
         self._begins_by_itself = typed._is_initialiser
         self.nodes = self._builder.nodes
+        self.portable = self._builder.portable
         self.seen = NetStatistics()
         self._has_begun = False
         self.on_end: Callable[[], object] = lambda: None
@@ -56,7 +67,10 @@ class NetState:
         """Return the figures, brought up to date."""
         seen, executor = self.seen, self.executor
         seen.hops, seen.elsewhere, seen.in_cells = executor.hops, executor.elsewhere, executor.kept
-        seen.calls = dict(sorted(Counter(call.box.path for call in executor.running).items()))
+        calls: Counter[str] = Counter()
+        for call in executor.running:
+            calls[call.box.path] += call.size
+        seen.calls = dict(sorted((+calls).items()))
         seen.places = seen_at(self.nodes)
         return seen
 
@@ -69,7 +83,7 @@ def seen_at(nodes: Iterable[NetNode]) -> dict[str, dict[str, Any]]:
         place["records"] += node.passed
         place["entities"] += node.alive
         place["made"] += node.made
-        if isinstance(node, (BoxNode, CalledBoxNode)):
+        if isinstance(node, (BoxNode, CalledBoxNode, ProcessBoxNode)):
             place["waiting"] = node.waiting
             place["calls"] = node.calls
             place["tries"] = node.tries

@@ -52,17 +52,29 @@ from callboard.run_handle import CANCEL, RunHandle
 from callboard.system import ActorSystem
 
 BATCH = 512
+WINDOW = 256
 _LOOK = 0.1  # seconds between checks whether a sender gave up
 
 
 @start.register(Net)
-def run_net(net: Net, system: ActorSystem, *, placement: Any = None, window: int = 256) -> NetRun:
+def run_net(
+    net: Net, system: ActorSystem, *, placement: Any = None, window: int | None = None
+) -> NetRun:
     """Start a net in a system. See `Net`."""
-    window = checks.whole("window", window, 1, error=ConfigError)
+    if window is not None:
+        window = checks.whole("window", window, 1, error=ConfigError)
     for part in parts_within(net):
         if isinstance(part, Placed) and not isinstance(part.place, int) and _uses_hints(part):
             system.config.placement_policy(part.place)  # raises ConfigError
-    return NetRun(system, net, NetState(infer(net)), placement=placement, window=window)
+    processes = system.config.processes
+    has_processes = processes not in (0, "auto") and not system._runtime.manual
+    state = NetState(infer(net), has_processes=has_processes)
+    coordinator: Callable[..., Coordinator] = partial(Coordinator, state, window or WINDOW)
+    if state.portable:
+        from callboard.nets.running.process_coordinator import coordinator_of
+
+        coordinator = coordinator_of(system, state, window)
+    return NetRun(system, net, state, coordinator, placement=placement)
 
 
 def _uses_hints(net: Net) -> bool:
@@ -78,7 +90,13 @@ class NetRun(RunHandle[list[Record]]):
     """
 
     def __init__(
-        self, system: ActorSystem, net: Net, state: NetState, *, placement: Any, window: int
+        self,
+        system: ActorSystem,
+        net: Net,
+        state: NetState,
+        coordinator: Callable[..., Coordinator],
+        *,
+        placement: Any,
     ) -> None:
         self._system = system
         self._net = net
@@ -86,7 +104,7 @@ class NetRun(RunHandle[list[Record]]):
         options: dict[str, Any] = {"priority": 1}
         if placement is not None:
             options["placement"] = placement
-        self._coordinator = system.spawn(Coordinator, state, window, **options)
+        self._coordinator = system.spawn(coordinator, **options)
         settle_unread(system.dead_letters, self._coordinator)
         self._view = RunView(net, self._coordinator, state)
         system._observer.add_graph(self._view)
@@ -308,8 +326,10 @@ class NetRun(RunHandle[list[Record]]):
         return f", and its system is idle. It waits for {what}"
 
     def __del__(self) -> None:
-        with suppress(Exception):  # the system is gone, or the interpreter ends
+        try:  # noqa: SIM105 - `suppress` may be gone at the end of the interpreter
             self._coordinator.tell(RunDropped())
+        except Exception:  # the system is gone, or the interpreter ends
+            pass
 
     def __repr__(self) -> str:
         return f"<NetRun of {str(self._net)[:60]}>"

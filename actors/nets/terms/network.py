@@ -24,7 +24,7 @@ Effect = Literal["fail", "skip", "variant"]  # of an error in a box
 
 
 @singledispatch
-def start(net: Any, system: Any, *, placement: Any = None, window: int = 256) -> Any:
+def start(net: Any, system: Any, *, placement: Any = None, window: int | None = None) -> Any:
     """Start a net in a system. Terms are data: `nets.running.run` registers this function."""
     raise NotImplementedError(net)
 
@@ -41,7 +41,8 @@ class Net:
     `system.run(net)` starts a net, and returns its NetRun. It has two options:
 
     - `placement`: the policy, or its name, that places the run's actor: see `spawn`.
-    - `window`: the number of records at boxes that run elsewhere at which others wait.
+    - `window`: the number of records at boxes that run elsewhere at which others wait. The default
+      is 256, or 512 for each worker process if boxes run in these.
 
     Raises ConfigError for invalid values, and NetTypeError if the parts do not fit together.
     """
@@ -87,7 +88,7 @@ class Net:
         """Draw the net, for notebooks."""
         return draw(self)
 
-    def _run_in(self, system: Any, /, *, placement: Any = None, window: int = 256) -> Any:
+    def _run_in(self, system: Any, /, *, placement: Any = None, window: int | None = None) -> Any:
         return start(self, system, placement=placement, window=window)
 
 

@@ -23,7 +23,7 @@ from callboard.remote.client.remote_ref import RemoteRef
 from callboard.remote.client.session import WAITS_FOR_ITSELF, RemoteSession, may_block
 from callboard.remote.client.writer import UploadWriter, abort, commit
 from callboard.remote.errors import ConnectionLost
-from callboard.remote.protocol.conversation import OnLoss, Submission
+from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.requests import StagedAttempt, checked_name
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.address import parse_address
@@ -74,7 +74,6 @@ class Connection(CopiedAsItself):
         self._context = client_context(self.address, ca_file)
         self._codec = Codec(types)
         self._session: RemoteSession | None = None
-        self._on_loss: OnLoss | None = None
 
     # --- refs and waiting -------------------------------------------------------------------------
 
@@ -255,7 +254,6 @@ class Connection(CopiedAsItself):
                 self._codec,
                 self._shard,
                 self._server_user,
-                self._on_loss,
             )
             weakref.finalize(self, session.close).atexit = False
             return session

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,7 +15,7 @@ from callboard.core.errors import AskTimeout, CallboardError
 from callboard.core.handles import CopiedAsItself
 from callboard.core.text import safe_repr
 from callboard.recipient import together
-from callboard.remote.client.session import WAITS_FOR_ITSELF, RemoteSession, SessionOwner
+from callboard.remote.client.session import WAITS_FOR_ITSELF, SessionOwner
 from callboard.remote.protocol.conversation import Submission
 from callboard.remote.protocol.kinds import LONGEST_TRACE, MessageKind
 from callboard.remote.wire.arrow_ipc import write_batch
@@ -167,8 +168,9 @@ class RemoteRef(CopiedAsItself):
     def _soon(self, submission: Submission) -> Future[None]:
         session = self.connection._own_session
         session.submit(submission)
-        assert submission.sent is not None
-        return submission.sent if submission.sent.done() else _Leaving(session, submission)
+        sent = submission.sent
+        assert sent is not None
+        return sent if sent.done() else Leaving(sent, partial(session.withdraw, submission))
 
     def _submission(self, kind: MessageKind, message: Any) -> Submission:
         data = self.connection._codec.encode(message)
@@ -214,17 +216,16 @@ class RemoteRef(CopiedAsItself):
         return hash((id(self.connection), self.name))
 
 
-class _Leaving(Future[None]):
+class Leaving(Future[None]):
     """A future of messages that wait to be sent. A cancelled `await` withdraws them."""
 
-    __slots__ = ("_session", "_submission")
+    __slots__ = ("_withdraw",)
 
-    def __init__(self, session: RemoteSession, submission: Submission) -> None:
+    def __init__(self, sent: Future[None], withdraw: Callable[[], bool]) -> None:
+        """`withdraw()` takes them back, unless they are sent: then `sent` is done."""
         super().__init__()
-        self._session = session
-        self._submission = submission
-        assert submission.sent is not None
-        submission.sent.add_done_callback(self._note_sent)
+        self._withdraw = withdraw
+        sent.add_done_callback(self._note_sent)
 
     @property
     def _wait_cause(self) -> WaitCause:
@@ -234,14 +235,14 @@ class _Leaving(Future[None]):
         try:
             yield from super().__await__()
         except BaseException:
-            if self._session.withdraw(self._submission):
+            if self._withdraw():
                 text = "a message was not sent: the wait for credit was cancelled"
                 self.set_exception(CallboardError(text))
             raise
 
     def cancel(self) -> bool:
         """Withdraw the messages that are not sent. Returns False if all are sent."""
-        self._session.withdraw(self._submission)
+        self._withdraw()
         return super().cancel()
 
     def _note_sent(self, sent: Future[None]) -> None:

@@ -18,7 +18,7 @@ from callboard.core.log import log
 from callboard.core.text import safe_str
 from callboard.remote.errors import ConnectionLost, ConnectionRejected, RemoteError
 from callboard.remote.protocol.client_side import Welcome
-from callboard.remote.protocol.conversation import Completion, Conversation, OnLoss, Submission
+from callboard.remote.protocol.conversation import Completion, Conversation, Submission
 from callboard.remote.protocol.kinds import Goodbye
 from callboard.remote.protocol.shard import Shard
 from callboard.remote.sockets.address import Address, TCPAddress
@@ -83,14 +83,13 @@ class RemoteSession:
         encoding: Codec,
         shard: Shard | None = None,
         server_user: int | None = None,
-        on_loss: OnLoss | None = None,
     ) -> None:
         self._address = address
         self._server_user = server_user
         self._context = context
         self.pid = os.getpid()
         self._lock = threading.Lock()  # of the conversation, and of the order of its frames
-        self._conversation = Conversation(encoding, secret, shard, on_loss)
+        self._conversation = Conversation(encoding, secret, shard)
         self._link: DrivenLink | None = None  # written with the lock
         self._current: object = None  # the connection's name; written with the lock
         self._error: RemoteError | None = None  # why there will be no other connection
@@ -128,11 +127,6 @@ class RemoteSession:
         """How many messages are not known to be handled, asks and those that wait included."""
         with self._lock:
             return self._conversation.outstanding
-
-    def told(self, sequence: int) -> Submission | None:
-        """Return the submission with this number while a pool may make dead letters of it."""
-        with self._lock:
-            return self._conversation.told(sequence)
 
     @property
     def is_over(self) -> bool:

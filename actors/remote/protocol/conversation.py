@@ -7,13 +7,13 @@ one. A message that was sent and not acknowledged is counted and reported.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from callboard import Future
 from callboard.core import errors
+from callboard.core.errors import CallboardError
 from callboard.remote.errors import (
     BatchCommitted,
     CodecError,
@@ -29,7 +29,6 @@ from callboard.remote.protocol.client_side import (
     BEFORE_DATA,
     Answered,
     ClientSide,
-    Credit,
     Failed,
     Pong,
     Welcome,
@@ -56,12 +55,17 @@ _KNOWN = {
 }
 
 
+def error_of(kind: str, text: str) -> CallboardError:
+    """Return the exception of an actor elsewhere, by its type and its text."""
+    known = _KNOWN.get(kind)
+    return RemoteCallError(kind, text) if known is None else known(text)
+
+
 class Submission:
     """One or several messages for an entry point of the server."""
 
     __slots__ = (
         "answer",
-        "dead_letters",
         "entry",
         "kind",
         "messages",
@@ -98,8 +102,6 @@ class Submission:
         """This future, if the message is told."""
         self.trace = trace
         """The W3C `traceparent` of the span that sends it, for servers that take one."""
-        self.dead_letters: set[int] | None = None
-        """The places of messages that are dead letters already, for a pool."""
 
     def fits(self, side: ClientSide, places: Mapping[str, int]) -> bool:
         """Tell whether it may be sent now."""
@@ -150,11 +152,6 @@ class Completion(NamedTuple):
             self.future.set_exception(self.error)
 
 
-OnLoss = Callable[[list[Submission], RemoteError], object]
-"""Called with told messages that were lost or refused, and why; at the end of a connection also
-without any."""
-
-
 class Conversation:
     """One client's state. Callers in several threads need a lock."""
 
@@ -163,14 +160,7 @@ class Conversation:
         encoding: Codec,
         secret: bytes,
         shard: Shard | None = None,
-        on_loss: OnLoss | None = None,
     ) -> None:
-        """With `on_loss`, told messages are kept until they are acknowledged.
-
-        It is called for those that are lost or refused, and no later call raises their errors.
-        """
-        self._on_loss = on_loss
-        self._told: deque[list[Any]] = deque()  # sequence, messages, the Submission or None
         self._codec = encoding
         self._secret = secret
         self._shard = shard
@@ -215,16 +205,6 @@ class Conversation:
         """
         told = 0 if self.side is None else self.side.unacknowledged
         return told + len(self._answers) + len(self.waiting)
-
-    def told(self, sequence: int) -> Submission | None:
-        """Return the told submission with this number, unless it is known to be handled.
-
-        It is of this connection, or of the one that has just ended. None without `on_loss`.
-        """
-        for number, _, submission in self._told:  # it is one of the first
-            if number >= sequence:
-                return submission if number == sequence else None
-        return None
 
     def raise_earlier_errors(self) -> None:
         """Raise the error of earlier told messages, once."""
@@ -281,7 +261,6 @@ class Conversation:
         """Begin with a new connection."""
         self.side = ClientSide(self._codec, self._secret, self._shard)
         self._output.append(self.side.hello())
-        self._told.clear()
 
     def receive(self, received: Frame) -> Welcome | Goodbye | None:
         """Take a frame; return what concerns the connection itself. Raises Rejected,
@@ -296,8 +275,6 @@ class Conversation:
             return None
         if isinstance(event, Failed):
             self._fail(event)
-        elif isinstance(event, Credit):
-            self._note_credit(event.messages)
         elif isinstance(event, Pong):
             self.health = event.health
             self._complete(self._pings.pop(event.nonce, None), event.health)
@@ -313,11 +290,7 @@ class Conversation:
             return
         side, self.side = self.side, None
         self._output.clear()
-        lost = side.unacknowledged
-        if self._on_loss is None:
-            self.lost = lost = self.lost + lost
-        else:
-            self._lose([told for _, _, told in self._told if told is not None], why)
+        self.lost = lost = self.lost + side.unacknowledged
         asked = sum(not answer.done() for answer in self._answers.values())
         for answer in (*self._answers.values(), *self._pings.values()):
             self._complete(
@@ -355,12 +328,9 @@ class Conversation:
         return answer
 
     def _fail(self, event: Failed) -> None:
-        known = _KNOWN.get(event.kind)
-        error = RemoteCallError(event.kind, event.text) if known is None else known(event.text)
+        error = error_of(event.kind, event.text)
         if event.was_asked:
             self._complete(self._take_answer(event.sequence), None, error)
-        elif self._on_loss is not None:
-            self._refuse(event)
         else:
             self._refused = self._refused or event
             self._refusals += 1
@@ -373,31 +343,6 @@ class Conversation:
             return None
         more = f" (the first of {count} failures)" if count > 1 else ""
         return RemoteCallError(refused.kind, refused.text + more)
-
-    def _note_credit(self, messages: int) -> None:
-        """Drop kept messages that are acknowledged."""
-        while messages > 0 and self._told:
-            messages -= self._told.popleft()[1]
-
-    def _lose(self, submissions: list[Submission], why: str) -> None:
-        messages = sum(submission.messages for submission in submissions)
-        text = f"{why}; whether it was handled is unknown"
-        self._call_on_loss(submissions, ConnectionLost(text, messages))
-
-    def _refuse(self, event: Failed) -> None:
-        if event.kind == errors.MailboxFull.__name__:
-            return  # there are dead letters of those that were refused
-        for told in self._told:
-            if told[0] == event.sequence and told[2] is not None:
-                submission, told[2] = told[2], None
-                self._call_on_loss([submission], RemoteCallError(event.kind, event.text))
-
-    def _call_on_loss(self, submissions: list[Submission], error: RemoteError) -> None:
-        assert self._on_loss is not None
-        lost: Future[None] = Future()
-        call = partial(self._on_loss, submissions, error)
-        lost.add_done_callback(lambda _: call())
-        self._complete(lost, None)
 
     def _go_on(self) -> None:
         """Send what waited for credit, and complete flushes."""
@@ -430,8 +375,6 @@ class Conversation:
             self._wanted.add(submission.answer)
         else:
             self._complete(submission.sent, None)
-            if self._on_loss is not None:
-                self._told.append([sequence, submission.messages, submission])
         return True
 
     def _fail_submission(self, submission: Submission, error: RemoteError) -> None:
@@ -447,15 +390,12 @@ class Conversation:
     def _is_waited_for(self) -> bool:
         """Tell whether a flush must wait for messages on their way.
 
-        It does not wait for asks that timed out or were cancelled. A pool, which has `on_loss`,
-        does, as its process works on them.
+        It does not wait for asks that timed out or were cancelled.
         """
         side = self.side
         if side is None or not side.account.messages:
             return False
-        if self._on_loss is not None or side.unacknowledged:
-            return True
-        return bool(self._wanted)
+        return bool(side.unacknowledged or self._wanted)
 
     def _complete(
         self, future: Future[Any] | None, value: Any, error: BaseException | None = None

@@ -59,6 +59,7 @@ class PlannedOperator:
     """The words of its operator beyond its kind."""
     is_keyed: bool = False
     """It has a state for each key."""
+    has_state: bool = False
     portable: partial[Program] | None = None
     """Makes the program in a worker process, if it may run there."""
 

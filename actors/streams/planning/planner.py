@@ -17,8 +17,9 @@ from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, PlannedOperator, Source
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.rows.keyed import Chunks, Objects
+from callboard.streams.programs.rows.keyed import Chunks, Objects, Scan, Timed
 from callboard.streams.programs.rows.stateless import Branch, Filter, FlatMap, Map, Number
+from callboard.streams.programs.windows.event_time import Sessions
 
 # A spot in the graph: an output of an operator, an operator, or None: where all rows come from.
 Spot = Outlet | Operator | None
@@ -95,21 +96,23 @@ Spots = tuple[Spot, ...]
 # The bits of a lineage that a position in a batch takes.
 _BITS = 32
 
+# Programs that may run in a worker process, and operators of these that call no function.
+_PORTABLE = (Map, Filter, FlatMap, Branch, Objects, Chunks, Scan, Timed, Sessions)
+_WITHOUT_FUNCTIONS = ("batch",)
+
 
 def portable(operator: Operator, name: str, by_row: bool) -> partial[Program] | None:
     """Return what makes an operator's program in a worker process; None if it stays here.
 
-    Stateless operators may go that call functions in Python, which hold the interpreter's lock.
+    Operators may go that call functions in Python, which hold the interpreter's lock.
     """
     make = operator.program_by_row if by_row else operator.program
     if not isinstance(make, partial) or operator.releases_gil or operator.max_workers is not None:
         return None
-    if make.func in (Objects, Chunks):
-        is_made_by_run = isinstance(make.keywords["make"], partial)  # else it is the program's
-        if make.keywords.get("kind") != "stateless" or not is_made_by_run:
-            return None
-    elif make.func not in (Map, Filter, FlatMap, Branch):
+    if make.func not in _PORTABLE or operator.kind in _WITHOUT_FUNCTIONS:
         return None
+    if make.func in (Objects, Chunks) and not isinstance(make.keywords["make"], partial):
+        return None  # the object is the program's own
     return partial(make, name, ports=operator.ports, errors=operator.errors)
 
 
@@ -172,6 +175,7 @@ class _Planner:
             kind=kind,
             detail=detail,
             is_keyed=operator.is_keyed,
+            has_state=operator.stateful,
             portable=portable(operator, name, by_row),
         )
         number = self.add_planned(planned)

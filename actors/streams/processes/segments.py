@@ -1,58 +1,58 @@
-"""Segments: stateless operators in a row that worker processes run, and the processes of a system.
+"""Segments: operators in a row that worker processes run, and the processes of a system.
 
-A segment's operators pass rows to each other in one process. Any process takes any round: so a
-round whose process has ended is sent to another one.
+Stateless operators of a segment pass rows to each other in one process. Any process takes any
+round: so a round whose process has ended is sent to another one. An operator with a state is a
+segment by itself. It has one state in one process, or its keys are divided among all processes.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections import Counter
+import threading
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callboard._inside.answers.future import Future
-from callboard.core.captured import culprit
-from callboard.core.text import safe_str
-from callboard.streams.errors import GraphError, ProcessLost
-from callboard.streams.planning.pipelines import Pipeline
-from callboard.streams.planning.plan import Plan, PlannedOperator
-from callboard.streams.processes.pickling import dumps
-from callboard.streams.processes.processes import WorkerProcesses, processes_of
-from callboard.streams.programs.program import Program
-from callboard.streams.programs.rows.in_processes import InProcesses, SegmentMember
-from callboard.system import ActorSystem
+from callboard.streams.errors import ProcessLost
+from callboard.streams.processes.work import Outcome
+from callboard.streams.programs.program import Batch
+from callboard.worker_processes.pickling import dumps, loads, parts_of
+from callboard.worker_processes.processes import WorkerProcesses
+
+if TYPE_CHECKING:
+    from callboard.worker_processes.ends import Parts
+
+State = tuple[tuple[Any, ...], list[Any]]
+"""The head of a state, and its columns in pieces: see `Program.snapshot`."""
 
 # The rows of a round that cannot be pickled, with their places; and the places of the others, if
 # the round does not end there.
 Refused = tuple[list[tuple[int, Exception]], list[int] | None]
-Request = tuple[bytes, Refused | None]
-
-# Rounds that are sent to a process before it has answered the first of them.
-_AHEAD = 3
-# The arguments of programs that have the user's functions.
-_CODE = "function", "functions", "make"
+Request = tuple["Parts", Refused | None]
 
 
 class Segment:
     """The operators of a segment, and the encoding of its rounds."""
 
+    chooses = False
+    where = "worker processes"
+    """The place of the operators, for statistics."""
+    reason = ""
+    """The reason for that place, if it was chosen."""
+
     def __init__(self, processes: WorkerProcesses, operators: bytes) -> None:
         self._processes = processes
         self._code = processes.add(operators)
 
-    def encode(
-        self, rows: list[Any], lineages: list[int] | None, final: bool, fails: bool, /
-    ) -> Request:
+    def encode(self, batch: Batch, fails: bool, /) -> Request:
         """Encode a round.
 
         Returns the encoded round and None; or, if rows cannot be pickled, these with their places,
         and the places of the others. With `fails` the round ends before the first such row.
         """
+        rows, lineages = batch.rows, batch.lineages
         try:
-            return dumps((rows, lineages, final)), None
+            return self._parts_of((rows, lineages, batch.final, batch.end)), None
         except Exception as error:
             refused = _refused(rows, error, fails)
         kept = [*range(len(rows))]
@@ -63,24 +63,123 @@ class Segment:
             kept = [place for place in kept if place not in bad]
         left = None if lineages is None else [lineages[place] for place in kept]
         found: Refused = refused, (None if fails else kept)
-        return dumps(([rows[place] for place in kept], left, final)), found
+        final = batch.final and not fails
+        return self._parts_of(([rows[place] for place in kept], left, final, batch.end)), found
 
-    def send(self, request: Request, /) -> Future[bytes]:
+    def send(self, request: Request, /) -> Future[Parts]:
         """Send a round to a process."""
         return self._processes.send(self._code, request[0])
 
-    def decode(self, answer: bytes, /) -> Sequence[Any]:
-        """Decode what a process made of a round."""
-        outcome: Sequence[Any] = pickle.loads(answer)
+    def decode(self, answer: Parts, /) -> Outcome:
+        """Decode what came of a round in a process."""
+        outcome: Outcome = loads(answer)
         return outcome
 
     def is_lost(self, error: BaseException | None, /) -> bool:
         """Return whether an exception says that the process ended with the round."""
         return isinstance(error, ProcessLost)
 
+    def at_work(self) -> list[str]:
+        """Name the processes that work on rounds of the segment."""
+        return self._processes.at_work((self._code,))
+
     def close(self) -> None:
         """Let the processes forget the segment."""
         self._processes.forget(self._code)
+
+    def _parts_of(self, value: Any) -> Parts:
+        return parts_of(value)
+
+
+class States:
+    """The states of an operator, one in each of `count` processes."""
+
+    where = Segment.where
+    reason = ""
+
+    def __init__(self, processes: WorkerProcesses, operators: bytes, count: int) -> None:
+        self._processes = processes
+        self._codes = processes.add_states(operators, count)
+        self.count = count
+
+    def encode(self, part: Any, /) -> Parts:
+        """Encode the part of a round for one process."""
+        return _whole(part)
+
+    def send(self, request: tuple[int, Parts], /) -> Future[Parts]:
+        """Send a part of a round, behind the number of its process."""
+        number, part = request
+        return self._processes.send(self._codes[number], part)
+
+    def decode(self, answer: Parts, /) -> Any:
+        """Decode what a process made of its part. Raises the exception that it sent instead."""
+        return _value_of(answer)
+
+    def snapshots(self) -> list[State]:
+        """Return the state in each process, while no round is on its way.
+
+        A process that ends later is replaced by one with this state.
+        """
+        answers = [self._processes.snapshot(code) for code in self._codes]
+        found = []
+        for code, answer in zip(self._codes, answers, strict=True):
+            state = _value_of(_awaited(answer))
+            self._processes.begin_with(code, state)
+            found.append(pickle.loads(state))
+        return found
+
+    def restore(self, states: Sequence[State], /) -> None:
+        """Give each process its state, before the first round."""
+        for code, state in zip(self._codes, states, strict=True):
+            self._processes.begin_with(code, dumps(state))
+        for answer in [self._processes.check(code) for code in self._codes]:
+            _value_of(_awaited(answer))
+
+    def at_work(self) -> list[str]:
+        """Name the processes that work on rounds of the operator."""
+        return self._processes.at_work(self._codes)
+
+    def close(self) -> None:
+        """Let the processes forget the states."""
+        for code in self._codes:
+            self._processes.forget(code)
+
+
+class StatefulSegment(Segment):
+    """An operator with one state."""
+
+    def __init__(self, processes: WorkerProcesses, operators: bytes) -> None:
+        self._states = States(processes, operators, 1)
+        self.snapshots, self.restore = self._states.snapshots, self._states.restore
+        self.close = self._states.close  # type: ignore[method-assign]
+        self.at_work = self._states.at_work  # type: ignore[method-assign]
+
+    def send(self, request: Request, /) -> Future[Parts]:
+        """Send a round to the process that has the state."""
+        return self._states.send((0, request[0]))
+
+    def _parts_of(self, value: Any) -> Parts:
+        return _whole(value)
+
+
+def _whole(value: Any) -> Parts:
+    """Encode a value as one part, a copy: rounds of states are kept, when rows may have changed."""
+    return [dumps(value)]
+
+
+def _awaited(answer: Future[Parts]) -> Parts:
+    """Wait for an answer, which needs no worker: the calling thread may be one."""
+    done = threading.Event()
+    answer.add_done_callback(lambda _: done.set())
+    done.wait()
+    return answer.result()
+
+
+def _value_of(answer: Parts) -> Any:
+    error, value = loads(answer)
+    if error is not None:
+        raise error
+    return value
 
 
 def _refused(rows: list[Any], error: Exception, only_first: bool) -> list[tuple[int, Exception]]:
@@ -96,86 +195,3 @@ def _refused(rows: list[Any], error: Exception, only_first: bool) -> list[tuple[
     if not refused:
         raise error
     return refused
-
-
-def segments_of(plan: Plan, pipelines: Sequence[Pipeline]) -> list[list[int]]:
-    """Return the numbers of the operators of each segment, in the order of the graph."""
-    edges = Counter(source for each in plan.operators for source in each.sources)
-    dynamic = {number for each in pipelines if each.model == "dynamic" for number in each.operators}
-    ends: dict[int | None, list[int]] = {}
-    found: list[list[int]] = []
-    for number, operator in enumerate(plan.operators):
-        if operator.portable is None or number not in dynamic or operator.constraint.here:
-            continue
-        source, port = operator.sources[0]
-        segment = ends.pop(source, None) if edges[source, port] == 1 else None
-        if segment is None:
-            segment = []
-            found.append(segment)
-        segment.append(number)
-        if len(operator.portable.keywords["ports"]) == 1:
-            ends[number] = segment
-    return found
-
-
-def placed_in_processes(
-    system: ActorSystem, plan: Plan, pipelines: Sequence[Pipeline]
-) -> tuple[Plan, list[int]]:
-    """Return the plan whose programs send rounds to processes, and the numbers of these operators.
-
-    Raises GraphError if an operator cannot be pickled.
-    """
-    segments = segments_of(plan, pipelines)
-    if not segments:
-        return plan, []
-    operators = [*plan.operators]
-    encoded = [_encoded([operators[number] for number in segment]) for segment in segments]
-    processes = processes_of(system)
-    for numbers, pickled in zip(segments, encoded, strict=True):
-        made: list[SegmentMember] = []
-        for number in numbers[:-1]:
-            operators[number] = replace(
-                operators[number], make=partial(_make_member, made, operators[number])
-            )
-        last = operators[numbers[-1]]
-        make = partial(_make_last, made, last, Segment(processes, pickled), processes.count)
-        operators[numbers[-1]] = replace(last, make=make)
-    numbers = [number for segment in segments for number in segment]
-    return replace(plan, operators=tuple(operators)), numbers
-
-
-def _make_member(made: list[SegmentMember], operator: PlannedOperator) -> Program:
-    assert operator.portable is not None
-    member = SegmentMember(operator.name, errors=operator.portable.keywords["errors"])
-    made.append(member)
-    return member
-
-
-def _make_last(
-    made: list[SegmentMember], operator: PlannedOperator, segment: Segment, count: int
-) -> Program:
-    assert operator.portable is not None
-    given = {name: operator.portable.keywords[name] for name in ("ports", "errors")}
-    most = _AHEAD * count
-    return InProcesses(operator.name, segment=segment, members=tuple(made), most=most, **given)
-
-
-def _encoded(operators: Sequence[PlannedOperator]) -> bytes:
-    """Encode operators for the processes. Raises GraphError, which names what cannot be pickled."""
-    for operator in operators:
-        portable = operator.portable
-        assert portable is not None
-        try:
-            dumps(portable)
-        except Exception as error:
-            what = next(portable.keywords[name] for name in _CODE if name in portable.keywords)
-            path, found, reason = culprit(operator.name, what, dumps, error)
-            raise GraphError(
-                f"operator {operator.name!r} cannot run in a worker process: "
-                f"{path} ({type(found).__name__}) cannot be pickled: {safe_str(reason)}; make it "
-                "inside the function or the class, or keep the operator in the program by here()"
-            ) from error
-    last = operators[-1].portable
-    assert last is not None
-    code = dumps([operator.portable for operator in operators])
-    return dumps(([operator.name for operator in operators], len(last.keywords["ports"]), code))

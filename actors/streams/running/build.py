@@ -134,10 +134,19 @@ class OperatorPlace:
     model: Model
     thread: str = ""
     lane: ActorRef[Any] | None = None
+    segment: Any = None
+    """That of an operator that may run in worker processes: it has `where` and `reason`."""
+
+    @property
+    def reason(self) -> str:
+        """The reason for the place, if the run chooses it."""
+        return "" if self.segment is None else str(self.segment.reason)
 
     @property
     def where(self) -> str:
         """Name the thread; of `dynamic`, where any may be, it has no name."""
+        if self.segment is not None:
+            return str(self.segment.where)
         if self.lane is None:
             return self.thread
         worker = self.lane.worker

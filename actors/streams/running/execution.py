@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -82,7 +82,8 @@ class Execution:
         self.experiment = threading.Lock()
         # An experiment slows the sender down here.
         self.admit_round: Callable[[dict[int, Batch]], bool] = self.flow.try_admit
-        self._size = batch_size or RoundSizes(self.flow, system.config.workers).next
+        sizes = RoundSizes(self.flow, system.config.workers, self._has_processes)
+        self._size = batch_size or sizes.next
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
         self._refill = max(1, self.flow.window // (2 if self.deployment.released else 1))
@@ -119,11 +120,12 @@ class Execution:
         )
         self.row_counts = DeadLetterCounts(system.dead_letters, runtime.timers.now)
         self.context = copy_context()  # of functions that the caller's thread calls
-        numbers: list[int] = []
+        segments: Mapping[int, Any] = {}
         if system.config.processes and not runtime.manual:
-            from callboard.streams.processes.segments import placed_in_processes
+            from callboard.streams.processes.placing import placed_in_processes
 
-            plan, numbers = placed_in_processes(system, plan, settings.pipelines)
+            plan, segments = placed_in_processes(system, plan, settings.pipelines)
+        self._has_processes = bool(segments)
         self.programs = self.context.run(plan.make_programs, self.row_counts)
         self.outputs = OutputBuffers(collected_by(self.programs))
         seed = getattr(system, "seed", None)  # the runs of a manual system are the same each time
@@ -137,8 +139,8 @@ class Execution:
             options.hot_keys(hot_keys, self.programs)
             chains = settings.heuristic is None and not runtime.manual
             self.deployment = deploy(system, flow, plan, self.programs, settings, chains=chains)
-            for number in numbers:
-                self.deployment.places[number] = OperatorPlace("dynamic", "worker processes")
+            for number, segment in segments.items():
+                self.deployment.places[number] = OperatorPlace("dynamic", segment=segment)
         except BaseException:
             close(self.programs)
             raise

@@ -31,6 +31,7 @@ MOST_ROWS = 512
 cdef int UNTRIED = 8  # rows at most, before a round has left
 cdef int64_t SPAN_NS = 2_000_000  # that a round takes at the slowest operator: a thousand times its own cost
 cdef int64_t LOOK_EVERY = 64  # rounds
+cdef int TIMES_IN_PROCESSES = 4  # as many rows, where worker processes get them
 cdef dict KINDS = {"native": native_lanes, "python": python_lanes, "all": all_lanes}
 
 
@@ -386,13 +387,16 @@ cdef class RoundSizes:
     """The size of the next round: fewer rows, the longer a row takes where it takes longest.
 
     A worker is handed whole rounds. So a round of slow rows keeps one worker busy, and the others
-    idle. Nothing is known at first, so the first rounds are small."""
+    idle. Nothing is known at first, so the first rounds are small. A hand-over to a worker process costs
+    more than one to a worker, so rounds of a run with processes are longer."""
 
     cdef object flow
-    cdef int64_t each, look_at, size
+    cdef int64_t each, look_at, size, most, span
 
-    def __init__(self, flow, int workers):
+    def __init__(self, flow, int workers, bint has_processes=False):
+        cdef int times = TIMES_IN_PROCESSES if has_processes else 1
         self.flow = flow
+        self.most, self.span = times * MOST_ROWS, times * SPAN_NS
         self.each = 2 * workers  # rounds of 1, of 2 and of 4 rows
         self.size = 1
         self.look_at = 1  # round that has left
@@ -406,7 +410,7 @@ cdef class RoundSizes:
             self.look_at = done + min(done, LOOK_EVERY)
             longest = self.flow.longest_ns()
             if longest >= 0:
-                self.size = MOST_ROWS if longest == 0 else max(1, min(<int64_t>MOST_ROWS, SPAN_NS // longest))
+                self.size = self.most if longest == 0 else max(1, min(self.most, self.span // longest))
         return self.size
 
 

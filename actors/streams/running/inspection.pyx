@@ -12,7 +12,6 @@ from callboard.streams.programs.rows.answers cimport Answers
 from callboard.streams.running.flow cimport GraphFlow
 
 from callboard._inside.answers.wait_cause import WaitReason
-from callboard.core.text import counted
 from callboard.observing.wait_report import WaitRecord
 
 cdef extern from "callboard/core/monitoring/recorder.hpp" namespace "callboard" nogil:
@@ -117,7 +116,7 @@ cdef object wait_of(GraphFlow flow, Stage* stage, list busy, dict inputs):
     if lanes > 0:
         return WaitRecord("operator", name, WaitReason.RUNNING, f"has {workers} at work")
     if isinstance(program, Answers) and program.in_flight:
-        return WaitRecord("operator", name, WaitReason.ANSWER, f"waits for {counted(program.in_flight, 'answer')}")
+        return WaitRecord("operator", name, WaitReason.ANSWER, f"waits for {program.waits_for}")
     if not has_input:
         for program in flow.programs.values():
             if program.stage == stage and (words := input_words(program, inputs)):

@@ -102,7 +102,7 @@ def what_it_waits_for(flow: GraphFlow, programs: Sequence[Program]) -> str:
         said += f", and {_names(at_work)} is in the middle of a row"
     for each in programs:
         if isinstance(each, Answers) and each.in_flight:
-            said += f"; {each.name!r} waits for {counted(each.in_flight, 'answer')}"
+            said += f"; {each.name!r} waits for {each.waits_for}"
     return said
 
 

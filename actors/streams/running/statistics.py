@@ -32,7 +32,9 @@ class OperatorStatistics:
     """An operator, until now. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
 
     `threading` is its threading model. `thread` is the name of the thread, or of the worker that is
-    its home; it is empty for a `dynamic` operator, which any worker runs.
+    its home; it is empty for a `dynamic` operator, which any worker runs. With
+    `ActorSystem(processes="auto")`, `reason` says why a stateless operator runs in the program or
+    in worker processes.
 
     For `manual` operators, and native operators in a row that are run as one, `cost` and `busy` are
     estimated from one of 64 rounds. For the latter, `workers` are at work on all of them, and
@@ -49,6 +51,7 @@ class OperatorStatistics:
     busy: float
     threading: Model = "dynamic"
     thread: str = ""
+    reason: str = ""
     lanes: tuple[int, ...] = ()
     """For a join with lanes, the pairs of rows that each has compared, until the run ends."""
     partitions: tuple[PartitionStatistics, ...] = ()
@@ -212,6 +215,7 @@ def collect(
                 busy=operator.busy,
                 threading=places[number].model,
                 thread=places[number].where,
+                reason=places[number].reason,
                 lanes=programs[number].work_of_lanes() if last[number] is operator else (),
                 partitions=_partitions(flow, number, programs) if last[number] is operator else (),
                 hot_keys=programs[number].hot_keys() if last[number] is operator else (),

@@ -186,6 +186,10 @@ seen 'const std::int64_t ahead = slot.sequence.load(acquire) - (2 * serial + 1);
 seen 'slot.sequence.store(2 * (serial + slots_.capacity()), release);' release relaxed rings "many to many, room for one"
 seen 'const std::int64_t tail = tail_.load(seq_cst);' seq_cst "acq_rel relaxed" rings "many to many:"
 
+header=mailbox/shared/blocks.hpp
+seen 'return region_.returned[block.first].load(acquire) != 0;' acquire relaxed blocks "a page is written again"
+seen 'reader_->region_.returned[first_].store(1, release);' release relaxed blocks "a page is written again"
+
 header=mailbox/shared/byte_ring.hpp
 seen 'counters_.written.store(place_, release);' release relaxed byte_ring "room for two units"
 seen 'const std::uint64_t written = counters_.written.load(acquire);' acquire relaxed byte_ring "room for two units"
@@ -261,6 +265,8 @@ seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->reservations\.
 seed mailbox/ordered/hybrid.hpp 's/if (!partitions_\[partition\]->values.try_push(std::move(value))) return false;/(void)master_of(partition).try_push(partition), (void)partitions_[partition]->values.try_push(value);/; s/const bool fits = master_of(partition).try_push(partition);/const bool fits = true;/' hybrid "room for two values: each"
 seed mailbox/shared/byte_ring.hpp 's/if (skipped != 0) put(RecordHeader{0, RecordHeader::filler}), place_ += skipped;/place_ += skipped;/' byte_ring "goes around the end"
 seed mailbox/shared/byte_ring.hpp 's/place_ + needed - read_ <= capacity_/place_ + needed - read_ <= capacity_ + RecordHeader::unit/' byte_ring "room for two units"
+seed mailbox/shared/blocks.hpp 's/while (next != lent_.end() \&\& next->first - first < pages) first = (next++)->end;//' blocks "a page is written again"
+seed mailbox/shared/blocks.hpp 's/region_.returned\[first\].store(0, relaxed);//' blocks "a page is written again"
 seed mailbox/shared/event_count.hpp 's/return word_\.compare_exchange_strong(looked, looked | sleeping, relaxed);/return (void)looked, word_.fetch_or(sleeping, relaxed), true;/' byte_ring "a reader that sleeps"
 seed mailbox/shared/event_count.hpp 's/return (word_\.fetch_and(~sleeping, relaxed) & sleeping) != 0;.*/return false;/' byte_ring "two writers of two rings"
 seed scheduling/worker.hpp 's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' stealing "a watcher that goes to sleep"

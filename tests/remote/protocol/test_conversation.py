@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from callboard import Future
-from callboard.remote.errors import ConnectionLost, RemoteCallError, RemoteError
+from callboard.remote.errors import ConnectionLost, RemoteCallError
 from callboard.remote.protocol.conversation import Conversation, Submission
 from callboard.remote.protocol.kinds import Goodbye, MessageKind
 from callboard.remote.wire.frames import Splitter
@@ -222,44 +222,7 @@ class Network(RuleBasedStateMachine):
                 assert answer.result(timeout=0.0) == value * 10
 
 
-class KeptNetwork(Network):
-    """The client keeps what it has told, and is called for what is lost."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.client = Conversation(CODEC, SECRET, on_loss=self.note_loss)
-        self.lost_values: list[int] = []
-
-    def note_loss(self, submissions: list[Submission], error: RemoteError) -> None:
-        assert isinstance(error, ConnectionLost)
-        values: list[int] = []
-        for submission in submissions:
-            (data,) = submission.parts
-            if submission.kind is MessageKind.TELL_MANY:
-                values += CODEC.decode_rows(data)
-            else:
-                values.append(CODEC.decode(data))
-        assert error.unacknowledged == len(values)
-        self.lost += len(values)
-        self.lost_values += values
-
-    @invariant()
-    def no_later_call_hears_of_it(self) -> None:
-        self.client.raise_earlier_errors()
-
-    @invariant()
-    def each_is_lost_once(self) -> None:
-        assert len(self.lost_values) == len({*self.lost_values})
-
-    def teardown(self) -> None:
-        super().teardown()
-        handled = {value for _, value in self.server.handled}
-        assert {*self.told} <= handled | {*self.lost_values}
-        assert not self.client._told
-
-
 TestNetwork = Network.TestCase
-TestKeptNetwork = KeptNetwork.TestCase
 
 
 def tell_and_fail(client: Conversation, *kinds: str | None) -> list[Submission]:
@@ -293,17 +256,6 @@ def tell_and_fail(client: Conversation, *kinds: str | None) -> list[Submission]:
         connection.say(connection.side.handled(delivery))
     move()
     return told
-
-
-def test_a_told_message_that_is_refused_goes_to_who_wants_to_hear_of_losses() -> None:
-    heard: list[tuple[list[Submission], RemoteError]] = []
-    client = Conversation(CODEC, SECRET, on_loss=lambda *loss: heard.append(loss))
-    told = tell_and_fail(client, None, "CodecError", "MailboxFull")  # the last is a dead letter
-    ((submissions, error),) = heard
-    assert submissions == [told[1]]
-    assert str(error) == "CodecError: no such type"
-    assert not client._told
-    client.raise_earlier_errors()
 
 
 def test_the_error_of_what_was_told_and_failed_says_how_many_failed() -> None:

@@ -27,8 +27,10 @@ cdef class PendingRound:
     cdef int64_t serial
     cdef list into
     cdef list requests       # for each row; None until it has begun, and after it has left
-    cdef Py_ssize_t begun    # rows
+    cdef Py_ssize_t size     # of what is to begin: the rows; or what a program makes of them
+    cdef Py_ssize_t begun    # of these
     cdef Py_ssize_t left     # rows
+    cdef int64_t spent       # nanoseconds on the hand-over to a process
 
 
 cdef class Answers(Program):

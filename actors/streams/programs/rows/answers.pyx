@@ -22,7 +22,7 @@ from callboard.streams.programs.program cimport Batch, Program, Watermark, pass_
 from callboard.streams.programs.rounds cimport fresh, is_dropped, named, output_of, rows_among, take, work_of
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
-from callboard.core.text import safe_repr
+from callboard.core.text import counted, safe_repr
 from callboard.streams.errors import RunEnded
 from callboard.streams.programs.rows.coroutines import Pauses
 
@@ -66,6 +66,11 @@ cdef class Answers(Program):
         return self.ask is not None
 
     @property
+    def waits_for(self):
+        """The answers that it waits for, in words."""
+        return counted(self.in_flight, "answer")
+
+    @property
     def holds_thread(self):
         """True if a thread waits for its answers, in process()."""
         return self.answering == NULL
@@ -93,7 +98,8 @@ cdef class Answers(Program):
         cdef PendingRound taken = PendingRound.__new__(PendingRound)
         taken.batch, taken.serial, taken.into = batch, serial, into
         if batch is not None:
-            taken.requests = [None] * len(batch.rows)
+            taken.size = len(batch.rows)
+            taken.requests = [None] * taken.size
         return taken
 
     cdef PendingRow begin_next(self, PendingRound taken):
@@ -295,17 +301,18 @@ cdef class Answers(Program):
                 request.future.add_done_callback(request)
         while self.unbegun and self.in_flight < self.most:
             taken = self.unbegun[0]
-            if taken.begun == len(taken.batch.rows):
+            if taken.begun == taken.size:
                 self.unbegun.popleft()
                 continue
             request = self.begin_next(taken)
             if request is None:
-                self.note_watermark(taken.batch.rows[taken.begun - 1])
+                if taken.begun:
+                    self.note_watermark(taken.batch.rows[taken.begun - 1])
             else:
                 self.in_flight += 1
                 self.note_begun(request)
                 request.future.add_done_callback(request)
-        assert holds(0 <= self.in_flight <= self.most)
+        assert holds(self.in_flight >= 0)
         return self.hand_over()
 
     cdef int note_begun(self, PendingRow request) except -1:
@@ -345,7 +352,7 @@ cdef void* take_round(void* this, int64_t serial, void** inputs, RowTotals& coun
     cdef PendingRound taken = program.come(batch, serial)
     program.rounds.append(taken)
     program.note_rounds()
-    if batch is not None and batch.rows:
+    if batch is not None and taken.size:
         program.unbegun.append(taken)
     return NULL
 

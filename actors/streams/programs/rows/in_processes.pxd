@@ -5,6 +5,10 @@ from callboard.streams.programs.program cimport Program
 from callboard.streams.programs.rows.answers cimport Answers, PendingRound
 
 
+# The nanoseconds that a round counts for, by those of its functions and of its hand-over.
+cdef int64_t time_of(int64_t worked, int64_t handed_over, Py_ssize_t requests) noexcept
+
+
 cdef class SegmentMember(Program):
     # An operator of a segment before its last one: rows pass it unchanged, and the last one counts for it.
     cdef int64_t origin    # the serial number of the first row that it saw; -1: none
@@ -17,7 +21,12 @@ cdef class InProcesses(Answers):
     cdef tuple members     # the others, in the order of the graph
     cdef dict places       # of the operators of the segment, by name
     cdef object segment    # encodes rounds, and decodes their outputs: see streams/processes
+    cdef bint has_state    # which is in one process, to which all rounds go
+    cdef bint chooses      # where rounds run: here or in processes
+    cdef Py_ssize_t most_away  # rounds that processes may have at a time, when they run there
 
-    cdef int put_outputs(self, PendingRound taken, object refused, object answer) except -1
+    cdef int note_choice(self) except -1
+    cdef bint run_here(self, PendingRound taken) except -1
+    cdef int put_outputs(self, PendingRound taken, object refused, object outcome) except -1
     cdef int insert(self, object failed, PendingRound taken, Py_ssize_t place) except -1
     cdef object placed(self, object failure, list firsts, list rows, object refused)

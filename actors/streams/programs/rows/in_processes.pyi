@@ -1,6 +1,8 @@
+from collections.abc import Sequence
 from typing import Any
 
-from callboard.streams.programs.program import Program
+from callboard.streams.errors import StreamError
+from callboard.streams.programs.program import Batch, Program
 from callboard.streams.programs.rows.answers import Answers
 
 class SegmentMember(Program):
@@ -14,5 +16,12 @@ class InProcesses(Answers):
         segment: Any,
         members: tuple[SegmentMember, ...],
         most: int,
+        has_state: bool = False,
+        chooses: bool = False,
         **options: Any,
     ) -> None: ...
+
+def pass_through(
+    programs: Sequence[Program], batch: Batch
+) -> tuple[list[Batch], StreamError | None, list[tuple[int, int, int, int]]]: ...
+def rounds_in_processes(count: int, at_work: list[str]) -> str: ...

@@ -1,12 +1,16 @@
-"""Programs of a segment: stateless operators in a row whose functions run in worker processes.
+"""Programs of a segment: operators in a row whose functions run in worker processes.
 
 The last program of a segment sends each round to a process, which runs all operators of the segment, and takes its
 outputs in the order of rounds. The programs before it pass their rows on unchanged. A process sees single rounds, so
 the serial numbers of its errors begin with the round: here they become those of the run.
+
+An operator with one state is a segment by itself. All of its rounds go to the process that has the state. For keyed
+operators see keyed_in_processes.pyx.
 """
 
 from libc.stdint cimport int64_t
 
+from callboard.core.clock cimport monotonic_ns
 from callboard.scheduling.flow.stage cimport RowTotals
 from callboard.streams.programs.program cimport Batch, Program, Watermark
 from callboard.streams.programs.rounds cimport rows_among
@@ -14,9 +18,26 @@ from callboard.streams.programs.rows.answers cimport Answers, PendingRound, Pend
 
 from callboard.core.text import counted
 from callboard.streams.errors import FailedRow, ProcessLost, StreamError
+from callboard.streams.programs.saved import Columns
+
+# Nanoseconds of the hand-over of a request, without its rows: wake-ups of threads.
+cdef int64_t PER_REQUEST = 100_000
 
 # How often a round is sent to another process after its process has ended.
 cdef int MOST_TRIES = 8
+
+
+cdef int64_t time_of(int64_t worked, int64_t handed_over, Py_ssize_t requests) noexcept:
+    """The size of rounds depends on this: with large rows, it is the hand-over that takes long. Each side encodes,
+    copies and decodes, in both directions; what is measured is about half of one side's. A request costs some time
+    in any case, which says nothing of rows."""
+    return max(worked, 4 * (handed_over - PER_REQUEST * requests))
+
+
+def rounds_in_processes(int count, list at_work):
+    """Say in words how many rounds are in processes, and which of these work on them."""
+    said = f"{counted(count, 'round')} in worker processes"
+    return f"{said}: {', '.join(at_work)}" if at_work else said
 
 
 cdef class SegmentMember(Program):
@@ -44,14 +65,20 @@ cdef class SegmentMember(Program):
 cdef class InProcesses(Answers):
     """The last operator of a segment.
 
-    `segment` has `encode(rows, lineages, final, fails)`, which returns a request and what it refused; `send(request)`,
-    which returns a future of the answer; `decode(answer)`; `is_lost(error)`, which says whether the process ended; and
-    `close()`.
+    `segment` has `encode(batch, fails)`, which returns a request and what it refused; `send(request)`, which returns a
+    future of the answer; `decode(answer)`; `is_lost(error)`, which says whether the process ended; and `close()`. With
+    `has_state` also `snapshots()` and `restore(states)`, with the state of each process: there is one. A segment that
+    `chooses` has `is_here` and `run_here(batch)`; if encode() or decode() return None, the round has to run here.
     """
 
-    def __init__(self, str name, *, segment, tuple members, Py_ssize_t most, **options):
-        super().__init__(name, ask=segment.send, most=most, retries=MOST_TRIES, backoff=0.01, **options)
-        self.segment, self.members = segment, members
+    def __init__(self, str name, *, segment, tuple members, Py_ssize_t most, bint has_state=False, bint chooses=False,
+                 **options):
+        cdef int retries = 0 if has_state else MOST_TRIES  # a state's rounds are sent again where they are sent
+        super().__init__(name, ask=segment.send, most=most, retries=retries, backoff=0.01, **options)
+        self.segment, self.members, self.has_state = segment, members, has_state
+        self.chooses, self.most_away = chooses, most
+        if chooses:
+            self.note_choice()
         self.places = {program.name: place for place, program in enumerate((*members, self))}
 
     @property
@@ -59,58 +86,91 @@ cdef class InProcesses(Answers):
         """False: no actor is asked."""
         return False
 
+    @property
+    def waits_for(self):
+        return rounds_in_processes(self.in_flight, self.segment.at_work())
+
     cpdef close(self):
         Answers.close(self)
         self.segment.close()
 
+    cdef PendingRound taken(self, Batch batch, int64_t serial, list into):
+        cdef PendingRound taken = Answers.taken(self, batch, serial, into)
+        taken.requests = [None]
+        if batch is not None:
+            taken.size = 1 if batch.rows or (batch.final and self.has_state) else 0
+        return taken
+
     cdef PendingRow begin_next(self, PendingRound taken):
         cdef PendingRow request = PendingRow.__new__(PendingRow)
-        cdef Batch batch = taken.batch
         cdef Program first = self.members[0] if self.members else self
+        cdef int64_t begun = monotonic_ns()
         request.program, request.serial = self, taken.serial
-        taken.begun = len(batch.rows)
+        taken.begun = 1
         taken.requests[0] = request
-        request.row = self.segment.encode(batch.rows, batch.lineages, batch.final, first.errors == "fail")
+        request.row = self.segment.encode(taken.batch, first.errors == "fail")
+        if request.row is None:
+            taken.requests[0] = None
+            return None
         self.begin(request)
+        taken.spent = monotonic_ns() - begun
         return request
 
+    cdef int note_choice(self) except -1:
+        """Begin with no round ahead of its turn if rounds run here."""
+        self.most = 0 if self.segment.is_here else self.most_away
+        return 0
+
     cdef bint settle(self, PendingRow request) except -1:
-        if not request.pauses and not self.segment.is_lost(request.future.error):
+        if not request.pauses and (self.has_state or not self.segment.is_lost(request.future.error)):
             request.is_done = True
             return True
         return Answers.settle(self, request)
 
     cdef bint put_out(self, PendingRound taken) except -1:
         cdef PendingRow request
-        if not taken.batch.rows:
+        if taken.size == 0:
             return True
         request = taken.requests[0]
+        if request is None and self.chooses and (taken.begun or self.most == 0):
+            taken.begun = 1
+            return self.run_here(taken)
         if request is None or not request.is_done:
             return False
         error = request.future.exception()
-        if self.segment.is_lost(error):
+        if self.segment.is_lost(error) and not self.has_state:
             raise ProcessLost(
                 f"{counted(len(taken.batch.rows), 'row')} of {' and '.join(map(repr, self.places))} were sent to "
                 f"{MOST_TRIES + 1} worker processes, and each ended with them; {error}")
         if error is not None:
             raise error
-        self.put_outputs(taken, request.row[1], request.future.value)
+        outcome = self.segment.decode(request.future.value)
+        if outcome is None:
+            return self.run_here(taken)
+        if self.chooses:
+            self.note_choice()
+        self.put_outputs(taken, request.row[1], outcome)
         return True
 
-    cpdef process(self, Batch batch, list into):
-        cdef PendingRound taken = self.taken(batch, 0, into)
-        cdef PendingRow request
-        if not batch.rows:
-            return
-        request = self.begin_next(taken)
-        while True:
-            self.wait_for(request.future)
-            if self.settle(request):
-                break
-        self.put_out(taken)
+    cdef bint run_here(self, PendingRound taken) except -1:
+        outcome = self.segment.run_here(taken.batch)
+        self.note_choice()
+        self.put_outputs(taken, None, outcome)
+        return True
 
-    cdef int put_outputs(self, PendingRound taken, object refused, object answer) except -1:
-        """Emit the outputs that a process made of a round. `refused` are the rows that could not be sent."""
+    cpdef list snapshot(self, object kept):
+        if not self.has_state:
+            return []
+        (head, columns), = self.segment.snapshots()
+        return [head, *[Columns(each) for each in columns]]
+
+    cpdef restore(self, tuple head, list columns, object kept, bint divided):
+        if not self.has_state:
+            Answers.restore(self, head, columns, kept, divided)
+        self.segment.restore([(head, columns)])
+
+    cdef int put_outputs(self, PendingRound taken, object refused, object outcome) except -1:
+        """Emit what came of a round. `refused` are the rows that could not be sent."""
         cdef Program first = self.members[0] if self.members else self
         cdef SegmentMember member
         cdef Batch out
@@ -118,7 +178,7 @@ cdef class InProcesses(Answers):
         cdef list rows = taken.batch.rows, firsts = [taken.batch.first]
         cdef int64_t came = rows_among(rows), passed, spent
         cdef Py_ssize_t place
-        outputs, failure, counts, dropped = self.segment.decode(answer)
+        outputs, failure, counts, dropped, _ = outcome
         if self.members:
             firsts[0] += (<SegmentMember>first).origin
         for member in self.members:
@@ -146,7 +206,7 @@ cdef class InProcesses(Answers):
         there.taken, there.given, passed, spent = counts[len(self.members)]
         here.given = there.given  # which are counted when they leave
         if self.stage != NULL:
-            self.stage.note_counted(here, there, spent)
+            self.stage.note_counted(here, there, time_of(spent, taken.spent, 1))
         if refused is not None:
             for place, error in refused[0]:
                 failed = FailedRow(first.name, firsts[0] + place, rows[place], error)
@@ -187,12 +247,46 @@ cdef class InProcesses(Answers):
         place = self.places[name]
         if serial is not None:
             if place == 0 and not when:
-                if refused is not None and refused[1] is not None:
-                    serial = refused[1][serial]
-                row = rows[serial]
+                kept = None if refused is None else refused[1]
+                if kept is not None:
+                    serial = kept[serial] if serial < len(kept) else len(rows)
+                row = rows[serial] if serial < len(rows) else None  # else at the end of the stream
             serial += firsts[place]
         if isinstance(failure, FailedRow):
             return FailedRow(name, serial, row, error)
         raised = StreamError(name, serial, row, when)
         raised.__cause__ = error
         return raised
+
+
+# --- where the rows are ---------------------------------------------------------------------------------
+
+
+def pass_through(programs, Batch batch not None):
+    """Pass a round through operators in a row.
+
+    Returns the outputs of the last one, by port; what ended the round, as a StreamError, or None; and for each
+    operator, how many rows entered and left it, how many left with watermarks, and how many nanoseconds it took.
+    """
+    cdef Program program
+    cdef Batch one
+    cdef list into = [batch], counts = [], rows
+    cdef int64_t begun
+    failure = None
+    for program in programs:
+        batch = into[0]
+        into = [batch.follower() for _ in program.ports]
+        begun = monotonic_ns()
+        try:
+            program.process_many([batch], into)
+        except StreamError as raised:
+            failure = raised
+        except BaseException as raised:  # no error of a function; for instance SystemExit
+            failure = StreamError(program.name)
+            failure.__cause__ = raised
+        if failure is not None:
+            for one in into:
+                one.final = False
+        rows = (<Batch>into[0]).rows if into else []
+        counts.append((rows_among(batch.rows), rows_among(rows), len(rows), monotonic_ns() - begun))
+    return into, failure, counts

@@ -150,12 +150,15 @@ cdef class Stateful(Program):
             found += zip(*each, strict=True)
         if found and len(found[0]) > 2:
             found.sort(key=arrival_of)
-        for rank, (key, state, *_) in enumerate(found):
+        for rank, (key, state, *given) in enumerate(found):
             if self.key is None:
                 self.table.states[None] = self.loaded(self.table, state)
                 continue
             key = as_key(key)
-            table = self.home_of(key, divided)
+            if len(given) > 1:  # another process has divided the keys
+                rank, table = given[0], self.tables[given[1]]
+            else:
+                table = self.home_of(key, divided)
             table.put(key, self.loaded(table, state), rank)
 
     cdef Table home_of(self, object key, bint divided):

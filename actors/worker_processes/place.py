@@ -1,0 +1,436 @@
+"""A place for a worker process, and the segments and rounds that are sent there."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Container, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from callboard._inside.answers.future import Future
+from callboard.core import child_process
+from callboard.core.log import log
+from callboard.mailbox.shared.byte_channel import ByteChannel
+from callboard.worker_processes.ends import MessageBlocks, make_first
+from callboard.worker_processes.errors import ProcessLost
+from callboard.worker_processes.pickling import loads
+from callboard.worker_processes.worker import (
+    ANSWER,
+    END,
+    HEADER,
+    LOG,
+    OPERATORS,
+    RESTORE,
+    ROUND,
+)
+
+if TYPE_CHECKING:
+    from callboard.worker_processes.ends import Parts
+
+# Processes that may end one after the other without an answer, before no further one is started.
+MOST_ENDS = 10
+# Seconds before a process is started in the place of one that never answered; then twice as long.
+_BACKOFF = 0.05
+_MOST_BACKOFF = 2.0
+# Seconds in which a process may end by itself, or end a round of a run that has ended.
+_GRACE = 2.0
+# Bytes of rounds that are kept for each state, to be repeated after the end of its process.
+_MOST_KEPT = 64 << 20
+# Processes that may end with the same round of an operator with a state.
+_MOST_TRIES = 9
+
+
+class Code:
+    """The encoded operators of a segment."""
+
+    def __init__(self, number: int, operators: bytes) -> None:
+        self.number = number
+        self.operators = operators
+        self.ended: float | None = None
+        """When its run ended, on the monotonic clock."""
+
+
+class StateCode(Code):
+    """That of an operator whose state is in the process of one place.
+
+    The next process there gets the state of the last snapshot, and the rounds since then, which are
+    kept. The lock of the place guards all of this.
+    """
+
+    def __init__(self, number: int, operators: bytes, place: int) -> None:
+        super().__init__(number, operators)
+        self.place = place
+        self.lost = ""
+        """Why the state is lost."""
+        self._base: bytes | None = None  # the state of the last snapshot
+        self._kept: list[tuple[int, Parts]] = []  # since then: the numbers and rows of rounds
+        self._size = 0  # of these, in bytes; more than _MOST_KEPT: they are not all there
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the state can be made again."""
+        return self._size <= _MOST_KEPT
+
+    def begin_with(self, state: bytes) -> None:
+        """Note the state at this moment."""
+        self._base = state
+        self._kept.clear()
+        self._size = 0
+
+    def keep(self, one: Round) -> None:
+        """Keep a round that is about to be sent."""
+        self._size += sum(memoryview(part).nbytes for part in one.parts)
+        if self.is_kept:
+            self._kept.append((one.number, one.parts))
+        else:
+            self._kept.clear()
+            self._base = None
+
+    def again(self, unanswered: Container[int], blocks: MessageBlocks) -> Iterator[bytes]:
+        """Return the messages that make the state again, up to a round without an answer."""
+        if self._base is not None:
+            yield blocks.message(HEADER.pack(RESTORE, 0, self.number), [self._base])
+        for number, parts in self._kept:
+            if number in unanswered:
+                break
+            yield blocks.message(HEADER.pack(ROUND, number, self.number), parts)
+
+
+class Round:
+    """A round that a process is to answer, with its rows' own buffers; or another request."""
+
+    def __init__(self, number: int, code: Code, parts: Parts, kind: int = ROUND) -> None:
+        self.number = number
+        self.code = code
+        self.parts = parts
+        self.kind = kind
+        self.tries = 0
+        self.answer: Future[Parts] = Future()
+
+    def message(self, blocks: MessageBlocks) -> bytes:
+        """Return its message, with large parts in blocks."""
+        return blocks.message(HEADER.pack(self.kind, self.number, self.code.number), self.parts)
+
+
+class AllProcesses(Protocol):
+    """The worker processes of a system, as one of their places needs them."""
+
+    is_over: bool
+
+    def send_again(self, one: Round, why: str) -> None:
+        """Send a round, also one whose process has ended before it began with it."""
+
+
+class ProcessPlace:
+    """One place: a process, and after its end the next one.
+
+    Its own thread, the keeper, receives the answers. Any thread sends. Messages that find no room
+    in the shared memory wait here.
+    """
+
+    def __init__(self, processes: AllProcesses, name: str) -> None:
+        self._processes = processes
+        self._name = name
+        self._lock = threading.Lock()
+        self._rounds: dict[int, Round] = {}  # without an answer, in the order of sending
+        self._unsent: deque[bytes] = deque()
+        self._sent = 0  # bytes of the first of these
+        self._known: dict[int, Code] = {}  # the segments that the process has
+        self._channel: ByteChannel | None = None
+        self._blocks: MessageBlocks | None = None  # as long as there is a channel
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_over = False
+        self._stopping = threading.Event()
+        self._ends = 0  # one after the other, without an answer
+        self._all_ends = 0
+        self._answered = 0.0  # the time of the latest answer
+        self._keeper = threading.Thread(target=self._keep, name=name, daemon=True)
+        self._keeper.start()
+
+    @property
+    def waiting(self) -> int:
+        """The number of rounds without an answer."""
+        return len(self._rounds)
+
+    def send(self, one: Round) -> bool:
+        """Send a round. False: no process is started here any more."""
+        code = one.code
+        with self._lock:
+            if self._is_over:
+                return False
+            lost = code.lost if isinstance(code, StateCode) else ""
+            if not lost:
+                if isinstance(code, StateCode) and one.kind == ROUND:
+                    code.keep(one)
+                self._rounds[one.number] = one
+                if self._channel is not None:
+                    self._enqueue(one)
+                    self._flush()
+        if lost:
+            one.answer.set_exception(ProcessLost(lost))
+        return True
+
+    def begin_with(self, code: StateCode, state: bytes) -> None:
+        """Note a state, while no round of it is on its way."""
+        with self._lock:
+            code.begin_with(state)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the number of the process, and what it has to do, for JSON."""
+        with self._lock:
+            pid = None if self._process is None else self._process.pid
+            return {
+                "name": self._name,
+                "pid": pid,
+                "started": self._answered > 0,
+                "waiting": len(self._rounds),
+                "ends": self._all_ends,
+            }
+
+    def is_at(self, codes: Container[Code]) -> str:
+        """Name the process, if it works on a round of these segments; else nothing."""
+        with self._lock:
+            first = next(iter(self._rounds.values()), None)
+            if first is None or first.code not in codes or self._process is None:
+                return ""
+            return f"{self._name} (process {self._process.pid})"
+
+    def forget(self, code: Code) -> None:
+        """Let the process know that a segment's run has ended."""
+        with self._lock:
+            if self._known.pop(code.number, None) is not None:
+                self._unsent.append(HEADER.pack(END, 0, code.number))
+                self._flush()
+                if self._blocks is not None:
+                    self._blocks.trim()
+            if self._channel is not None:
+                self._channel.wake()  # the keeper may have to end the process
+
+    def stop(self) -> None:
+        """Have the process end."""
+        self._stopping.set()
+        with self._lock:
+            self._is_over = True
+            if self._channel is not None:
+                self._channel.wake()
+            process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+
+    def join(self) -> None:
+        """Wait until it has ended."""
+        self._keeper.join()
+
+    # --- with the lock ----------------------------------------------------------------------------
+
+    def _enqueue(self, one: Round) -> None:
+        code, blocks = one.code, self._blocks
+        assert blocks is not None
+        if code.number not in self._known:
+            self._known[code.number] = code
+            self._unsent.append(HEADER.pack(OPERATORS, 0, code.number) + code.operators)
+            if isinstance(code, StateCode):
+                self._unsent.extend(code.again(self._rounds, blocks))
+        self._unsent.append(one.message(blocks))
+
+    def _flush(self) -> None:
+        """Send what waits, as far as there is room."""
+        while self._unsent and self._channel is not None:
+            message = self._unsent[0]
+            self._sent = self._channel.send(message, self._sent)
+            if self._sent < len(message):
+                return
+            self._unsent.popleft()
+            self._sent = 0
+
+    # --- the keeper -------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        while not self._is_over:
+            try:
+                why = self._run_process()
+            except Exception as error:  # for instance, no more descriptors
+                why = f"it cannot be started: {error}"
+            if not self._processes.is_over:
+                log.error("a worker process has ended", process=self._name, why=why)
+            self._take_back(why)
+        self._take_back("its system has stopped")
+
+    def _run_process(self) -> str:
+        """Start a process, and take its answers until it has ended. Returns how it ended."""
+        descriptors: list[int] = []
+        alive = -1
+        try:
+            channel, blocks, ends = make_first(descriptors)
+            own, other = ends["own"], ends["other"]
+            alive, childs = os.pipe()
+            descriptors.append(childs)
+            spec: dict[str, Any] = {**ends, "alive": childs, "levels": _levels()}
+            process = child_process.start("callboard.worker_processes.worker", spec, descriptors)
+            for descriptor in set(descriptors) - {own, other}:
+                os.close(descriptor)
+            descriptors[:] = [own, other]
+            with self._lock:
+                self._process, self._channel, self._blocks = process, channel, blocks
+                for one in self._rounds.values():
+                    self._enqueue(one)
+                self._flush()
+            if self._is_over:  # meanwhile
+                self.stop()
+            self._take_answers(process, channel, blocks, alive)
+            return self._end_of(process, channel)
+        finally:
+            with self._lock:
+                self._channel = self._blocks = None
+            for descriptor in (*descriptors, alive):
+                if descriptor >= 0:
+                    os.close(descriptor)
+
+    def _take_answers(
+        self,
+        process: subprocess.Popen[bytes],
+        channel: ByteChannel,
+        blocks: MessageBlocks,
+        alive: int,
+    ) -> None:
+        """Take answers until the process has ended, or is to be ended."""
+        has_ended = False
+        while True:
+            looked = channel.look()
+            while (message := channel.receive()) is not None:
+                self._note_answer(message, channel, blocks)
+            if has_ended or channel.is_broken:
+                return
+            with self._lock:
+                self._flush()
+                seconds = self._seconds_for_useless_work()
+            if seconds is None:
+                channel.wait(looked, alive)
+            elif seconds > 0:
+                channel.wait(looked, alive, int(seconds * 1000) + 1)
+            else:
+                process.kill()
+                channel.wait(looked, alive, 100)
+            has_ended = _is_closed(alive)
+
+    def _seconds_for_useless_work(self) -> float | None:
+        """Return how long a process may go on with a round of a run that has ended.
+
+        None: it works on no such round. The caller has the lock.
+        """
+        first = next(iter(self._rounds.values()), None)
+        if first is None or first.code.ended is None:
+            return None
+        return max(first.code.ended, self._answered) + _GRACE - time.monotonic()
+
+    def _note_answer(self, message: bytes, channel: ByteChannel, blocks: MessageBlocks) -> None:
+        try:
+            parts = blocks.parts(message, ANSWER.size)
+        except ValueError:
+            channel.mark_broken()
+            return
+        (number,) = ANSWER.unpack_from(message)
+        if number == LOG:
+            self._note_log(parts)
+            return
+        with self._lock:
+            one = self._rounds.pop(number, None)
+            self._ends = 0
+            self._answered = time.monotonic()
+        if one is not None:
+            one.answer.set_result(parts)
+
+    def _note_log(self, parts: Parts) -> None:
+        """Log a record of the process here."""
+        try:
+            record: logging.LogRecord = loads(parts)
+            record.processName = self._name
+            logger = logging.getLogger(record.name)
+            if logger.isEnabledFor(record.levelno):
+                logger.handle(record)
+        except Exception as error:  # of a handler of the program
+            log.error("a record of a worker process cannot be logged", exc_info=error)
+
+    def _end_of(self, process: subprocess.Popen[bytes], channel: ByteChannel) -> str:
+        if channel.is_broken:
+            process.kill()
+        try:
+            status = process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = process.wait()
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+        if channel.is_broken:
+            return "it wrote into shared memory what cannot be"
+        return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+
+    def _take_back(self, why: str) -> None:
+        """Take back the rounds of a process that has ended.
+
+        It was in the first of them. Rounds of states stay here, if the next process can have the
+        state. The others go to a process again.
+        """
+        text = f"the worker process {self._name!r} ended: {why}"
+        with self._lock:
+            if not self._is_over:
+                self._ends += 1
+                self._all_ends += 1
+                if self._ends > MOST_ENDS:
+                    self._is_over = True
+            is_over, ends = self._is_over, self._ends
+            for code in self._known.values():
+                if isinstance(code, StateCode) and not code.is_kept:
+                    code.lost = (
+                        f"{text}; a state was in it, and more than {_MOST_KEPT >> 20} MiB of rows "
+                        "had come since the last snapshot"
+                    )
+            rounds = [*self._rounds.values()]
+            if rounds:
+                self._count_try(rounds[0], text)
+            self._rounds = {one.number: one for one in rounds if not is_over and self._stays(one)}
+            self._unsent.clear()
+            self._sent = 0
+            self._known.clear()
+            self._process = None
+            rounds = [one for one in rounds if one.number not in self._rounds]
+        for one in rounds:
+            if isinstance(one.code, StateCode):
+                one.answer.set_exception(ProcessLost(one.code.lost or text))
+            elif one.tries:
+                one.answer.set_exception(ProcessLost(text))
+            else:
+                self._processes.send_again(one, why)
+        if not is_over and ends > 1:
+            self._stopping.wait(min(_BACKOFF * 2 ** (ends - 2), _MOST_BACKOFF))
+
+    def _count_try(self, one: Round, text: str) -> None:
+        one.tries += 1
+        if isinstance(one.code, StateCode) and one.tries >= _MOST_TRIES:
+            one.code.lost = one.code.lost or f"{_MOST_TRIES} processes ended with a round; {text}"
+
+    def _stays(self, one: Round) -> bool:
+        return isinstance(one.code, StateCode) and not one.code.lost
+
+
+def _is_closed(alive: int) -> bool:
+    """Return whether a process has ended; it writes nothing to this pipe."""
+    return bool(select.select([alive], [], [], 0)[0])
+
+
+def _levels() -> dict[str, int]:
+    """Return the levels of the program's loggers, by their names; that of the root has none."""
+    loggers = {"": logging.getLogger(), **logging.root.manager.loggerDict}
+    return {
+        name: logger.level
+        for name, logger in loggers.items()
+        if isinstance(logger, logging.Logger) and logger.level
+    }
