@@ -152,9 +152,11 @@ class _Worker:
             if self._is_sending:  # this is a signal's handler, between two pieces of a message
                 return
             self._is_sending = True
-            while self._unsent:
-                self._send_pieces(self._unsent.popleft())
-            self._is_sending = False
+            try:
+                while self._unsent:
+                    self._send_pieces(self._unsent.popleft())
+            finally:
+                self._is_sending = False
 
     def _send_pieces(self, message: bytes) -> None:
         channel = self._channel

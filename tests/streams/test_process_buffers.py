@@ -203,7 +203,7 @@ def test_blocks_are_free_again_when_their_views_are_gone() -> None:
 
 @pytest.mark.usefixtures("small_regions")
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_what_a_full_region_does_not_take_passes_all_the_same(batch_size: int) -> None:
+def test_values_without_room_in_the_region_pass_in_their_messages(batch_size: int) -> None:
     sizes = [40_000, 3_000_000, 400_000, 500_000, 33_000, 50] * 4
     sent = [np.full(size, at, np.uint8) for at, size in enumerate(sizes)]
     with ActorSystem(processes=2) as system:

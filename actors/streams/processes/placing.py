@@ -63,17 +63,18 @@ def placed_in_processes(
     chooses = system.config.processes == "auto"
     count = count_of(system.config)
     operators = [*plan.operators]
-    found: dict[int, Segment | States] = {}
+    encoded = []  # before any process is started
     for numbers in segments_of(plan, pipelines) if count else ():
         members = [operators[number] for number in numbers]
         if chooses and members[0].has_state:
             continue
         try:
-            pickled = _encoded(members, count)
+            encoded.append((numbers, members, _encoded(members, count)))
         except GraphError:
             if not chooses:
                 raise
-            continue
+    found: dict[int, Segment | States] = {}
+    for numbers, members, pickled in encoded:
         segment = _segment_of(processes_of(system), members, pickled, count, chooses)
         made: list[SegmentMember] = []
         for number, operator in zip(numbers, members, strict=True):
