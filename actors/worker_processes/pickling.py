@@ -21,10 +21,10 @@ import cloudpickle
 
 from callboard.core.errors import CallboardError
 from callboard.core.text import safe_str
-from callboard.worker_processes.ends import LARGE
+from callboard.worker_processes.message_blocks import LARGE
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 _definitions: WeakKeyDictionary[type, bytes] = WeakKeyDictionary()
 _by_name: WeakSet[Any] = WeakSet()  # classes and functions that other modules have by their names

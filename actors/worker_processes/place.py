@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-import select
-import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Container, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from callboard._inside.answers.future import Future
-from callboard.core import child_process
 from callboard.core.log import log
 from callboard.mailbox.shared.byte_channel import ByteChannel
-from callboard.worker_processes.ends import MessageBlocks, make_first
+from callboard.mailbox.shared.process_channel import ProcessChannel
 from callboard.worker_processes.errors import ProcessLost
+from callboard.worker_processes.message_blocks import MessageBlocks, make_blocks
 from callboard.worker_processes.pickling import loads
 from callboard.worker_processes.worker import (
     ANSWER,
@@ -31,8 +28,10 @@ from callboard.worker_processes.worker import (
 )
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
+_MODULE = "callboard.worker_processes.worker"
+_CAPACITY = 1 << 20  # bytes of shared memory for messages in each direction
 # Processes that may end one after the other without an answer, before no further one is started.
 MOST_ENDS = 10
 # Seconds before a process is started in the place of one that never answered; then twice as long.
@@ -142,9 +141,8 @@ class ProcessPlace:
         self._unsent: deque[bytes] = deque()
         self._sent = 0  # bytes of the first of these
         self._known: dict[int, Code] = {}  # the segments that the process has
-        self._channel: ByteChannel | None = None
-        self._blocks: MessageBlocks | None = None  # as long as there is a channel
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ProcessChannel | None = None
+        self._blocks: MessageBlocks | None = None  # as long as there is a process
         self._is_over = False
         self._stopping = threading.Event()
         self._ends = 0  # one after the other, without an answer
@@ -169,7 +167,7 @@ class ProcessPlace:
                 if isinstance(code, StateCode) and one.kind == ROUND:
                     code.keep(one)
                 self._rounds[one.number] = one
-                if self._channel is not None:
+                if self._process is not None:
                     self._enqueue(one)
                     self._flush()
         if lost:
@@ -184,7 +182,7 @@ class ProcessPlace:
     def figures(self) -> dict[str, Any]:
         """Return the number of the process, and what it has to do, for JSON."""
         with self._lock:
-            pid = None if self._process is None else self._process.pid
+            pid = None if self._process is None else self._process.process.pid
             return {
                 "name": self._name,
                 "pid": pid,
@@ -199,7 +197,7 @@ class ProcessPlace:
             first = next(iter(self._rounds.values()), None)
             if first is None or first.code not in codes or self._process is None:
                 return ""
-            return f"{self._name} (process {self._process.pid})"
+            return f"{self._name} (process {self._process.process.pid})"
 
     def forget(self, code: Code) -> None:
         """Let the process know that a segment's run has ended."""
@@ -209,20 +207,17 @@ class ProcessPlace:
                 self._flush()
                 if self._blocks is not None:
                     self._blocks.trim()
-            if self._channel is not None:
-                self._channel.wake()  # the keeper may have to end the process
+            if self._process is not None:
+                self._process.channel.wake()  # the keeper may have to end the process
 
     def stop(self) -> None:
         """Have the process end."""
         self._stopping.set()
         with self._lock:
             self._is_over = True
-            if self._channel is not None:
-                self._channel.wake()
-            process = self._process
-        if process is not None and process.stdin is not None:
-            with suppress(OSError):
-                process.stdin.close()
+            if self._process is not None:
+                self._process.channel.wake()
+                self._process.want_end()
 
     def join(self) -> None:
         """Wait until it has ended."""
@@ -242,9 +237,9 @@ class ProcessPlace:
 
     def _flush(self) -> None:
         """Send what waits, as far as there is room."""
-        while self._unsent and self._channel is not None:
+        while self._unsent and self._process is not None:
             message = self._unsent[0]
-            self._sent = self._channel.send(message, self._sent)
+            self._sent = self._process.channel.send(message, self._sent)
             if self._sent < len(message):
                 return
             self._unsent.popleft()
@@ -265,42 +260,31 @@ class ProcessPlace:
 
     def _run_process(self) -> str:
         """Start a process, and take its answers until it has ended. Returns how it ended."""
-        descriptors: list[int] = []
-        alive = -1
+        regions: list[int] = []
         try:
-            channel, blocks, ends = make_first(descriptors)
-            own, other = ends["own"], ends["other"]
-            alive, childs = os.pipe()
-            descriptors.append(childs)
-            spec: dict[str, Any] = {**ends, "alive": childs, "levels": _levels()}
-            process = child_process.start("callboard.worker_processes.worker", spec, descriptors)
-            for descriptor in set(descriptors) - {own, other}:
+            blocks, spec = make_blocks(regions)
+            started = ProcessChannel(_MODULE, {**spec, "levels": _levels()}, _CAPACITY, regions)
+        finally:
+            for descriptor in regions:
                 os.close(descriptor)
-            descriptors[:] = [own, other]
+        try:
             with self._lock:
-                self._process, self._channel, self._blocks = process, channel, blocks
+                self._process, self._blocks = started, blocks
                 for one in self._rounds.values():
                     self._enqueue(one)
                 self._flush()
             if self._is_over:  # meanwhile
                 self.stop()
-            self._take_answers(process, channel, blocks, alive)
-            return self._end_of(process, channel)
+            self._take_answers(started, blocks)
+            return started.wait(_GRACE)
         finally:
             with self._lock:
-                self._channel = self._blocks = None
-            for descriptor in (*descriptors, alive):
-                if descriptor >= 0:
-                    os.close(descriptor)
+                self._process = self._blocks = None
+            started.close()
 
-    def _take_answers(
-        self,
-        process: subprocess.Popen[bytes],
-        channel: ByteChannel,
-        blocks: MessageBlocks,
-        alive: int,
-    ) -> None:
+    def _take_answers(self, started: ProcessChannel, blocks: MessageBlocks) -> None:
         """Take answers until the process has ended, or is to be ended."""
+        channel, alive = started.channel, started.alive
         has_ended = False
         while True:
             looked = channel.look()
@@ -316,9 +300,9 @@ class ProcessPlace:
             elif seconds > 0:
                 channel.wait(looked, alive, int(seconds * 1000) + 1)
             else:
-                process.kill()
+                started.process.kill()
                 channel.wait(looked, alive, 100)
-            has_ended = _is_closed(alive)
+            has_ended = started.has_ended()
 
     def _seconds_for_useless_work(self) -> float | None:
         """Return how long a process may go on with a round of a run that has ended.
@@ -358,21 +342,6 @@ class ProcessPlace:
         except Exception as error:  # of a handler of the program
             log.error("a record of a worker process cannot be logged", exc_info=error)
 
-    def _end_of(self, process: subprocess.Popen[bytes], channel: ByteChannel) -> str:
-        if channel.is_broken:
-            process.kill()
-        try:
-            status = process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            status = process.wait()
-        if process.stdin is not None:
-            with suppress(OSError):
-                process.stdin.close()
-        if channel.is_broken:
-            return "it wrote into shared memory what cannot be"
-        return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-
     def _take_back(self, why: str) -> None:
         """Take back the rounds of a process that has ended.
 
@@ -400,7 +369,6 @@ class ProcessPlace:
             self._unsent.clear()
             self._sent = 0
             self._known.clear()
-            self._process = None
             rounds = [one for one in rounds if one.number not in self._rounds]
         for one in rounds:
             if isinstance(one.code, StateCode):
@@ -419,11 +387,6 @@ class ProcessPlace:
 
     def _stays(self, one: Round) -> bool:
         return isinstance(one.code, StateCode) and not one.code.lost
-
-
-def _is_closed(alive: int) -> bool:
-    """Return whether a process has ended; it writes nothing to this pipe."""
-    return bool(select.select([alive], [], [], 0)[0])
 
 
 def _levels() -> dict[str, int]:

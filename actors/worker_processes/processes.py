@@ -21,7 +21,7 @@ from callboard.worker_processes.view import ProcessesView
 from callboard.worker_processes.worker import CHECK, ROUND, SNAPSHOT
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 
 class WorkerProcesses:

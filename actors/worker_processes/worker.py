@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from callboard.core.child_process import take_standard_input
 from callboard.mailbox.shared.byte_channel import ByteChannel
-from callboard.worker_processes.ends import MessageBlocks, open_second
+from callboard.mailbox.shared.process_channel import is_closed, open_channel
+from callboard.worker_processes.message_blocks import MessageBlocks, open_blocks
 from callboard.worker_processes.pickling import dumps_in_process
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 # The beginning of a message: its kind, and the numbers of the round and of the segment. After it
 # comes what makes the segment; or, in parts, the rows or the state.
@@ -42,14 +43,10 @@ _LOOK = 0.5
 def main(spec: dict[str, Any]) -> int:
     """Run rounds until the parent ends, or wants the end. Returns the exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
-    alive: int = spec["alive"]
-    os.set_inheritable(alive, False)
-    os.register_at_fork(after_in_child=lambda: os.close(alive))  # its end is not this one's
     parent = os.getppid()
     life = take_standard_input()
     threading.Thread(target=_follow, args=(life, parent), daemon=True).start()
-    channel, blocks = open_second(spec)
-    worker = _Worker(channel, blocks, life)
+    worker = _Worker(open_channel(spec), open_blocks(spec), life)
     _forward_logs(worker, spec["levels"])
     if "PYTHONBREAKPOINT" not in os.environ:
         sys.breakpointhook = _refuse_breakpoint
@@ -114,7 +111,7 @@ class _Worker:
             looked = channel.look()
             if (message := channel.receive()) is not None:
                 return message
-            if channel.is_broken or select.select([self._life], [], [], 0)[0]:
+            if channel.is_broken or is_closed(self._life):
                 return None
             channel.wait(looked, self._life)
 
@@ -166,7 +163,7 @@ class _Worker:
             sent = channel.send(message, sent)
             if sent == len(message):
                 return
-            if channel.is_broken or select.select([self._life], [], [], 0)[0]:
+            if channel.is_broken or is_closed(self._life):
                 return  # nobody waits for it
             if threading.current_thread() is threading.main_thread():
                 channel.wait(looked, self._life)

@@ -6,6 +6,7 @@ import fcntl
 import os
 import select
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,17 +17,16 @@ from callboard.mailbox.shared.byte_channel import ByteChannel, memory_size
 class ProcessChannel:
     """A process that has been started, and this end of a channel to it."""
 
-    def __init__(self, module: str, spec: dict[str, Any], capacity: int) -> None:
-        """Start a process that calls `main(spec)` of a module. There `open_channel(spec)` is the
-        other end, with `capacity` bytes in each direction. Raises OSError.
+    def __init__(
+        self, module: str, spec: dict[str, Any], capacity: int, descriptors: Sequence[int] = ()
+    ) -> None:
+        """Start a process that calls `main(spec)` of a module, and inherits the descriptors. There
+        `open_channel(spec)` is the other end, with `capacity` bytes in each direction. Raises
+        OSError.
         """
         opened: list[int] = []
         try:
-            memory = os.memfd_create("callboard", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            opened.append(memory)
-            os.ftruncate(memory, memory_size(capacity))
-            seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-            fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)  # so that no process can take it away
+            memory = shared_memory(memory_size(capacity), opened)
             flags = os.EFD_CLOEXEC | os.EFD_NONBLOCK
             own = os.eventfd(0, flags)
             opened.append(own)
@@ -38,7 +38,9 @@ class ProcessChannel:
             ends = {"memory": memory, "own": other, "other": own, "alive": childs}
             self.channel = ByteChannel(memory, capacity, own, other, True)
             self.process: subprocess.Popen[bytes] = child_process.start(
-                module, {**spec, **ends, "capacity": capacity}, [memory, own, other, childs]
+                module,
+                {**spec, **ends, "capacity": capacity},
+                [memory, own, other, childs, *descriptors],
             )
         except BaseException:
             for descriptor in opened:
@@ -77,6 +79,18 @@ class ProcessChannel:
         """Close the descriptors, when no thread uses the channel any more."""
         while self._opened:
             os.close(self._opened.pop())
+
+
+def shared_memory(size: int, made: list[int]) -> int:
+    """Return the descriptor of memory that processes can share, and add it to `made`.
+
+    It begins with zeros, and no process can take it away.
+    """
+    made.append(memory := os.memfd_create("callboard", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    os.ftruncate(memory, size)
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
+    return memory
 
 
 def open_channel(spec: dict[str, Any]) -> ByteChannel:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from callboard import ActorSystem
 from callboard.mailbox.shared.blocks import SharedBlock
 from callboard.streams import Graph, StreamError, entry
-from callboard.worker_processes import ends
-from callboard.worker_processes.ends import LARGE, MessageBlocks, make_first, open_second
+from callboard.worker_processes import message_blocks
+from callboard.worker_processes.message_blocks import LARGE, MessageBlocks, make_blocks, open_blocks
 from callboard.worker_processes.pickling import loads, parts_in_process, parts_of
 from callboard.worker_processes.worker import ANSWER
 
@@ -51,7 +51,7 @@ def system(root: Path) -> Iterator[ActorSystem]:
 @pytest.fixture
 def small_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make regions of half a megabyte."""
-    monkeypatch.setattr(ends, "_PAGES", 128)
+    monkeypatch.setattr(message_blocks, "_PAGES", 128)
 
 
 def run(system: ActorSystem, graph: Graph[Any], sent: Any, **options: Any) -> Any:
@@ -307,13 +307,10 @@ def test_a_function_may_fork_its_process(system: ActorSystem) -> None:
 
 
 @pytest.fixture
-def both() -> Iterator[tuple[MessageBlocks, MessageBlocks]]:
+def both() -> tuple[MessageBlocks, MessageBlocks]:
     made: list[int] = []
-    _, first, spec = make_first(made)
-    _, second = open_second(spec)
-    yield first, second
-    for descriptor in (spec["own"], spec["other"]):
-        os.close(descriptor)
+    first, spec = make_blocks(made)
+    return first, open_blocks(spec)
 
 
 @pytest.mark.parametrize("size", [10, LARGE - 1, LARGE, LARGE + 1, 100_000])
@@ -356,13 +353,11 @@ def test_a_class_of_a_function_with_a_large_array_travels_back(
 @given(st.binary(max_size=100), st.integers(0, 40), st.integers(0, 5))
 def test_a_message_of_nonsense_is_a_value_error(nonsense: bytes, at: int, count: int) -> None:
     made: list[int] = []
-    _, _, spec = make_first(made)
-    _, second = open_second(spec)
+    _, spec = make_blocks(made)
+    second = open_blocks(spec)
     for message in (nonsense, bytes(at) + struct.pack("<I", count) + nonsense):
         try:
             parts = second.parts(message, at)
         except ValueError:
             continue
         assert all(memoryview(part).nbytes >= 0 for part in parts)
-    for descriptor in (spec["own"], spec["other"]):
-        os.close(descriptor)

@@ -27,7 +27,7 @@ from callboard.worker_processes.place import Code
 from callboard.worker_processes.processes import WorkerProcesses, processes_of
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 # Batches that are sent to a process before it has answered the first of them.
 _AHEAD = 2

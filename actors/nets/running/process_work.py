@@ -15,7 +15,7 @@ from callboard.nets.terms.network import Box
 from callboard.worker_processes.pickling import dumps_in_process, loads, sendable
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 Function = Callable[..., Any]
 Errors = dict[int, BaseException]  # by the numbers of the records

@@ -20,7 +20,7 @@ from callboard.worker_processes.pickling import loads, parts_of
 from callboard.worker_processes.processes import WorkerProcesses
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 _CLEARLY = 0.85  # of the time here, for rounds to go to the processes
 _FADES = 0.75  # the weight of what was measured before a round

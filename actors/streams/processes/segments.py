@@ -20,7 +20,7 @@ from callboard.worker_processes.pickling import dumps, loads, parts_of
 from callboard.worker_processes.processes import WorkerProcesses
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 State = tuple[tuple[Any, ...], list[Any]]
 """The head of a state, and its columns in pieces: see `Program.snapshot`."""

@@ -19,7 +19,7 @@ from callboard.worker_processes.pickling import (
 )
 
 if TYPE_CHECKING:
-    from callboard.worker_processes.ends import Parts
+    from callboard.worker_processes.message_blocks import Parts
 
 _UNSENDABLE = "An output of an operator in a worker process must be picklable."
 

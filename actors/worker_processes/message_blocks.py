@@ -1,22 +1,21 @@
-"""The two ends of a channel between a program and a worker process, in shared memory.
+"""Messages between a program and a worker process, and the blocks for large parts of them.
 
-An end has rings for messages, and blocks for large parts of them. A value is encoded as parts: its
-pickle, and the buffers that the pickle refers to. A message has a head, the number of places in its
-table, the table, and parts. The table has the place of each part: a block, or the end of the
-message, for parts without a block. Without a table there is one part, which follows.
+Each direction of a channel has a region of blocks. A value is encoded as parts: its pickle, and the
+buffers that the pickle refers to. A message has a head, the number of places in its table, the
+table, and parts. The table has the place of each part: a block, or the end of the message, for
+parts without a block. Without a table there is one part, which follows.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from callboard.mailbox.shared import blocks, byte_channel
+from callboard.mailbox.shared import blocks
 from callboard.mailbox.shared.blocks import BlockReader, BlockWriter
-from callboard.mailbox.shared.byte_channel import ByteChannel
+from callboard.mailbox.shared.process_channel import shared_memory
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -30,7 +29,6 @@ LARGE = 32 << 10
 A copy of this size takes as long as all else that a block needs.
 """
 
-_CAPACITY = 1 << 20  # bytes of shared memory for messages in each direction
 # Pages of 4 KiB for large parts in each direction. They take memory only where parts were written.
 _PAGES = 1 << 14
 _COUNT = struct.Struct("<I")
@@ -89,38 +87,18 @@ class MessageBlocks:
         return found
 
 
-def make_first(made: list[int]) -> tuple[ByteChannel, MessageBlocks, dict[str, int]]:
-    """Make shared memory. Return the first end, and what the second one is opened with.
+def make_blocks(made: list[int]) -> tuple[MessageBlocks, dict[str, int]]:
+    """Make the blocks of a program, and return what the process opens them with.
 
-    Adds to `made` the descriptors that this process has to pass on and to close: `own` and `other`
-    after the end of the channel. Raises OSError.
+    Adds the descriptors of their memory to `made`. Raises OSError.
     """
-    memory = _shared_memory(byte_channel.memory_size(_CAPACITY), made)
-    there, back = (_shared_memory(blocks.memory_size(_PAGES), made) for _ in range(2))
-    flags = os.EFD_CLOEXEC | os.EFD_NONBLOCK
-    made.append(own := os.eventfd(0, flags))
-    made.append(other := os.eventfd(0, flags))
-    channel = ByteChannel(memory, _CAPACITY, own, other, True)
-    sizes = {"capacity": _CAPACITY, "pages": _PAGES}
-    spec = {"memory": memory, "own": other, "other": own, "written": back, "read": there, **sizes}
-    return channel, MessageBlocks(there, back, _PAGES), spec
+    there, back = (shared_memory(blocks.memory_size(_PAGES), made) for _ in range(2))
+    return MessageBlocks(there, back, _PAGES), {"written": back, "read": there, "pages": _PAGES}
 
 
-def open_second(spec: Mapping[str, int]) -> tuple[ByteChannel, MessageBlocks]:
-    """Return the second end, in the other process."""
-    memory, own, other = spec["memory"], spec["own"], spec["other"]
-    channel = ByteChannel(memory, spec["capacity"], own, other, False)
+def open_blocks(spec: Mapping[str, int]) -> MessageBlocks:
+    """Return the blocks of the process."""
     opened = MessageBlocks(spec["written"], spec["read"], spec["pages"])
-    for descriptor in (memory, spec["written"], spec["read"]):
-        os.close(descriptor)
-    for descriptor in (own, other):
-        os.set_inheritable(descriptor, False)
-    return channel, opened
-
-
-def _shared_memory(size: int, made: list[int]) -> int:
-    made.append(memory := os.memfd_create("callboard", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
-    os.ftruncate(memory, size)
-    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)  # so that no process can take it away
-    return memory
+    os.close(spec["written"])
+    os.close(spec["read"])
+    return opened
