@@ -360,4 +360,21 @@ def test_a_message_of_nonsense_is_a_value_error(nonsense: bytes, at: int, count:
             parts = second.parts(message, at)
         except ValueError:
             continue
-        assert all(memoryview(part).nbytes >= 0 for part in parts)
+        for part in parts:
+            bytes(part)  # what it says is there can be read
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (b"\0\0\0", "expected 4 bytes"),
+        (struct.pack("<I", 2) + bytes(16), "expected 2 places"),
+        (struct.pack("<IQQ", 1, 2**64 - 1, 11) + bytes(10), "expected 11 bytes of a part, got 10"),
+        (struct.pack("<IQQ", 1, 1 << 40, 100), "block"),
+    ],
+)
+def test_a_table_that_does_not_fit_its_message_is_a_value_error(message: bytes, said: str) -> None:
+    _, spec = make_blocks([])
+    second = open_blocks(spec)
+    with pytest.raises(ValueError, match=said):
+        second.parts(message, 0)

@@ -273,6 +273,20 @@ def test_an_error_of_a_key_comes_with_its_row(system: ActorSystem) -> None:
     assert caught.value.row == 0
 
 
+def test_an_exception_has_the_traceback_of_the_process(system: ActorSystem) -> None:
+    def fail(_: int, row: int) -> int:
+        error = ValueError(f"refuses {row}")
+        error.lock = threading.Lock()  # type: ignore[attr-defined]
+        raise error
+
+    for stream in (entry("rows", int), entry("rows", int).key_by(remainder)):
+        with pytest.raises(StreamError, match="'failing' failed at input 0") as caught:
+            run(system, stream.scan(0, fail, name="failing").collect(), [3])
+        cause = caught.value.__cause__
+        assert str(cause) == "ValueError: refuses 3"  # in place of one that cannot be pickled
+        assert "in fail" in cause.__notes__[0]  # type: ignore[union-attr]
+
+
 def test_a_function_that_exits_ends_the_run(system: ActorSystem) -> None:
     def leave(total: int, row: int) -> int:
         raise SystemExit(row)
