@@ -16,10 +16,10 @@ from callboard.core.threads.interpreter import has_gil
 from callboard.streams import Graph, RowCounts, Watermark, entry
 from callboard.streams.processes.choice import ChosenSegment
 from callboard.worker_processes import processes as running
+from tests.streams.in_processes import Picky, options, process_of, refuse_seven, run, tripled
 from tests.streams.outcomes import in_sequence, outcome_of
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
-from tests.streams.test_processes import Picky, options, process_of, refuse_seven, run, tripled
 from tests.streams.test_random_runs import counted, feed
 
 pytestmark = pytest.mark.skipif(not has_gil(), reason="threads run Python side by side here")

@@ -29,10 +29,10 @@ from callboard.streams import (
 )
 from callboard.worker_processes import place
 from tests.streams.cutting import run_in_parts
+from tests.streams.in_processes import Picky, run
 from tests.streams.outcomes import in_sequence, outcome_of
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
-from tests.streams.test_processes import Picky, run
 
 of_few = settings(
     max_examples=max(5, settings().max_examples // 3),

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import select
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,20 +10,26 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from callboard import ActorSystem, ConfigError
+from callboard import ActorSystem
 from callboard.streams import (
     FailedRow,
     Graph,
     GraphError,
-    ProcessLost,
     RowCounts,
-    RunTimeout,
     SideOutput,
     StreamError,
     Watermark,
     entry,
+)
+from tests.streams.in_processes import (
+    Picky,
+    is_even,
+    options,
+    process_of,
+    refuse_seven,
+    run,
+    tripled,
 )
 from tests.streams.outcomes import in_sequence, outcome_of
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
@@ -49,40 +49,6 @@ def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.syspath_prepend(str(root))
 
 
-def run(system: ActorSystem, graph: Graph[Any], sent: Any, **options: Any) -> Any:
-    made = system.run(graph, **options)
-    made.send("rows", sent, timeout=60)
-    return made.finish(timeout=60)
-
-
-def tripled(number: int) -> int:
-    return number * 3
-
-
-def is_even(number: int) -> bool:
-    return number % 2 == 0
-
-
-def process_of(_: Any) -> int:
-    return os.getpid()
-
-
-def refuse_seven(number: int) -> int:
-    if number == 7:
-        raise ValueError("seven")
-    return number
-
-
-class Picky:
-    """Refuses to be pickled."""
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-    def __reduce__(self) -> Any:
-        raise TypeError("this one stays")
-
-
 class Marked:
     """Shows failures, and the watermarks among them."""
 
@@ -99,17 +65,6 @@ class Adder:
 
     def receive(self, row: int) -> list[int]:
         return [row + self.amount]
-
-
-def killed_at_seven(number: int) -> int:
-    if number == 7:
-        os._exit(3)
-    return number
-
-
-options = st.fixed_dictionaries(
-    {"batch_size": st.sampled_from([1, 2, 7, 256]), "window": st.sampled_from([1, 2, 4, 16])}
-)
 
 
 @given(cases(awaits=True), options)
@@ -319,239 +274,3 @@ def test_a_snapshot_goes_on_with_and_without_processes(system: ActorSystem) -> N
             again = then.run(graph, restore=taken)
             again.send("rows", range(10, 20))
             assert again.finish(timeout=60) == [row * 3 for row in range(0, 20, 2)]
-
-
-def test_a_row_that_ends_each_process_fails_the_run() -> None:
-    with ActorSystem(processes=1) as system:
-        graph = entry("rows", int).map(killed_at_seven, name="fatal").collect()
-        with pytest.raises(StreamError, match="'fatal' failed") as caught:
-            run(system, graph, range(10))
-        assert isinstance(caught.value.__cause__, ProcessLost)
-        assert "exit status 3" in str(caught.value.__cause__)
-        assert run(system, entry("rows", int).map(tripled).collect(), [1]) == [3]
-
-
-def test_killed_processes_lose_and_double_nothing() -> None:
-    rows, every = 5_000, 500
-    graph = entry("rows", int).map(tripled).map(lambda row: (row, os.getpid())).collect()
-    with ActorSystem(processes=2) as system:
-        made = system.run(graph, batch_size=16, window=4)
-        results = made.results(limit=64)  # so processes are few rows ahead of what is seen
-        sending = threading.Thread(target=made.send, args=("rows", range(rows)))
-        sending.start()
-        seen: list[int] = []
-        killed: list[int] = []
-        while len(seen) < rows:
-            number, process = next(results)
-            seen.append(number)
-            if len(seen) % every == 0:
-                os.kill(process, signal.SIGKILL)
-                killed.append(process)
-        sending.join()
-        made.finish(timeout=60)
-    assert seen == [row * 3 for row in range(rows)]
-    assert len(set(killed)) == rows // every
-
-
-def test_a_function_that_never_returns_holds_up_neither_cancel_nor_the_system() -> None:
-    with ActorSystem(processes=1) as system:
-        made = system.run(entry("rows", int).map(lambda _: threading.Event().wait()).collect())
-        made.send("rows", [1])
-        with pytest.raises(RunTimeout):
-            made.finish(timeout=0.01)
-        made.cancel()
-        assert run(system, entry("rows", int).map(tripled).collect(), [1]) == [3]
-
-
-def test_records_of_loggers_go_to_the_log_of_the_program(
-    system: ActorSystem, caplog: pytest.LogCaptureFixture
-) -> None:
-    def warn(row: int) -> int:
-        logger = logging.getLogger("callboard.tests.rows")
-        logger.warning("row %d", row)
-        if row == 2:
-            try:
-                raise ValueError("two")
-            except ValueError:
-                logger.exception("cannot be")
-        return row
-
-    run(system, entry("rows", int).map(warn).collect(), range(3))
-    found = [record for record in caplog.records if record.name == "callboard.tests.rows"]
-    assert sorted(record.getMessage().splitlines()[0] for record in found) == [
-        "cannot be",
-        "row 0",
-        "row 1",
-        "row 2",
-    ]
-    assert all(record.processName.startswith("callboard-process-") for record in found)  # type: ignore[union-attr]
-    assert all(record.process != os.getpid() for record in found)
-    (error,) = [record for record in found if record.levelname == "ERROR"]
-    assert "ValueError: two" in error.getMessage()
-
-
-def test_threads_of_a_function_log_beside_it(
-    system: ActorSystem, caplog: pytest.LogCaptureFixture
-) -> None:
-    def warn_beside(row: int) -> str:
-        logger = logging.getLogger("callboard.tests.beside")
-
-        def warn() -> None:
-            for _ in range(100):
-                logger.warning("x" * 10_000)
-
-        threads = [threading.Thread(target=warn) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return "y" * 2_000_000
-
-    assert run(system, entry("rows", int).map(warn_beside).collect(), [1]) == ["y" * 2_000_000]
-    found = [record for record in caplog.records if record.name == "callboard.tests.beside"]
-    assert [record.getMessage() for record in found] == ["x" * 10_000] * 200
-
-
-def test_a_breakpoint_says_where_to_debug(system: ActorSystem) -> None:
-    with pytest.raises(StreamError) as caught:
-        run(system, entry("rows", int).map(lambda _: breakpoint()).collect(), [1])
-    assert "keep the operator in the program by here()" in str(caught.value.__cause__)
-
-
-def test_a_process_that_works_is_named_as_the_reason_for_a_wait(tmp_path: Path) -> None:
-    begun = str(tmp_path / "begun")
-    os.mkfifo(begun)
-
-    def never(_: int) -> bool:
-        Path(begun).write_text("", encoding="utf-8")  # waits for the reader
-        return threading.Event().wait()
-
-    with ActorSystem(processes=1) as system:
-        made = system.run(entry("rows", int).map(never, name="stuck").collect())
-        made.send("rows", [1])
-        Path(begun).read_text(encoding="utf-8")
-        with pytest.raises(
-            RunTimeout, match=r"worker process.*callboard-process-0 \(process \d+\)"
-        ):
-            made.finish(timeout=0.01)
-        made.cancel()
-
-
-def test_wrong_numbers_of_processes_are_refused() -> None:
-    for wrong in (-1, 1.5, "two"):
-        with pytest.raises(ConfigError, match="processes"):
-            ActorSystem(processes=wrong)  # type: ignore[arg-type]
-
-
-def test_descriptors_and_processes_end_with_the_system() -> None:
-    graph = entry("rows", int).map(process_of).collect()
-
-    def descriptors() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
-    before = 0
-    for _ in range(4):
-        with ActorSystem(processes=2) as system:
-            found = set(run(system, graph, range(100), batch_size=1))
-        for process in found:
-            with pytest.raises(ProcessLookupError):
-                os.kill(process, 0)
-        before = before or descriptors()
-    assert descriptors() <= before
-
-
-PROGRAM = """
-from dataclasses import dataclass
-from enum import Enum
-from callboard import ActorSystem
-from callboard.streams import entry
-
-class Color(Enum):
-    RED = 1
-
-@dataclass
-class Point:
-    x: int
-    color: Color = Color.RED
-
-    def moved(self):
-        return Point(self.x + OFFSET)
-
-OFFSET = 10
-
-class Refused(Exception):
-    pass
-
-def move(point):
-    if point.x == 3:
-        raise Refused(point.x)
-    return point.moved()
-
-with ActorSystem(processes=2) as system:
-    run = system.run(entry("rows").map(move, errors="skip").collect())
-    run.send("rows", [Point(x) for x in range(6)])
-    found = run.finish(timeout=60)
-    assert found == [Point(10), Point(11), Point(12), Point(14), Point(15)], found
-    assert all(type(one) is Point and one.color is Color.RED for one in found)
-    assert type(run.row_counts.failures[0].error) is Refused
-
-    @dataclass
-    class Point:  # again, as in a notebook
-        x: int
-
-        def moved(self):
-            return Point(-self.x)
-
-    Point.__qualname__ = "Point"
-    run = system.run(entry("rows").map(move).collect())
-    run.send("rows", [Point(1), Point(2)])
-    assert run.finish(timeout=60) == [Point(-1), Point(-2)]
-
-    @dataclass
-    class spec:  # a name that the process has for itself
-        x: int
-
-    run = system.run(entry("rows").map(lambda one: spec(one.x + 1)).collect())
-    run.send("rows", [spec(1)])
-    assert run.finish(timeout=60) == [spec(2)]
-    print("done")
-"""
-
-
-def test_a_script_without_a_guard_runs_with_its_own_classes(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(PROGRAM))
-    ran = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
-
-
-KILLED = """
-import os, sys, threading
-from callboard import ActorSystem
-from callboard.streams import entry
-
-system = ActorSystem(processes=1)
-run = system.run(entry("rows").map(lambda _: os.getpid()).collect())
-results = run.results()
-run.send("rows", [1])
-print(next(results), flush=True)
-run = system.run(entry("rows").map(lambda _: threading.Event().wait()).collect())
-run.send("rows", [1])
-sys.stdin.read()
-"""
-
-
-def test_a_killed_program_leaves_no_process(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as program:
-        assert program.stdout is not None
-        worker = int(program.stdout.readline())
-        descriptor = os.pidfd_open(worker)
-        program.kill()
-        try:
-            assert select.select([descriptor], [], [], 60)[0]
-        finally:
-            os.close(descriptor)
