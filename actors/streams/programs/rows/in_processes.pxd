@@ -9,6 +9,10 @@ from callboard.streams.programs.rows.answers cimport Answers, PendingRound
 cdef int64_t time_of(int64_t worked, int64_t handed_over, Py_ssize_t requests) noexcept
 
 
+cdef class ProcessAnswers(Answers):
+    cdef object segment    # encodes rounds, and decodes their outputs: see streams/processes
+
+
 cdef class SegmentMember(Program):
     # An operator of a segment before its last one: rows pass it unchanged, and the last one counts for it.
     cdef int64_t origin    # the serial number of the first row that it saw; -1: none
@@ -16,11 +20,10 @@ cdef class SegmentMember(Program):
     cdef int64_t given     # outputs since then, with watermarks
 
 
-cdef class InProcesses(Answers):
+cdef class InProcesses(ProcessAnswers):
     # The last operator of a segment: it sends each round to a worker process, for all of them.
     cdef tuple members     # the others, in the order of the graph
     cdef dict places       # of the operators of the segment, by name
-    cdef object segment    # encodes rounds, and decodes their outputs: see streams/processes
     cdef bint has_state    # which is in one process, to which all rounds go
     cdef bint chooses      # where rounds run: here or in processes
     cdef Py_ssize_t most_away  # rounds that processes may have at a time, when they run there

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
 
 from callboard.streams.errors import StreamError
 from callboard.streams.programs.program import Batch, Program
@@ -8,7 +8,11 @@ from callboard.streams.programs.rows.answers import Answers
 class SegmentMember(Program):
     def __init__(self, name: str, **options: Any) -> None: ...
 
-class InProcesses(Answers):
+class ProcessAnswers(Answers):
+    def __init__(self, name: str, *, segment: Any, **options: Any) -> None: ...
+
+@final
+class InProcesses(ProcessAnswers):
     def __init__(
         self,
         name: str,
@@ -24,4 +28,3 @@ class InProcesses(Answers):
 def pass_through(
     programs: Sequence[Program], batch: Batch
 ) -> tuple[list[Batch], StreamError | None, list[tuple[int, int, int, int]]]: ...
-def rounds_in_processes(count: int, at_work: list[str]) -> str: ...

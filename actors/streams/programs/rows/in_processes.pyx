@@ -8,6 +8,8 @@ An operator with one state is a segment by itself. All of its rounds go to the p
 operators see keyed_in_processes.pyx.
 """
 
+import cython
+
 from libc.stdint cimport int64_t
 
 from callboard.core.clock cimport monotonic_ns
@@ -34,10 +36,29 @@ cdef int64_t time_of(int64_t worked, int64_t handed_over, Py_ssize_t requests) n
     return max(worked, 4 * (handed_over - PER_REQUEST * requests))
 
 
-def rounds_in_processes(int count, list at_work):
-    """Say in words how many rounds are in processes, and which of these work on them."""
-    said = f"{counted(count, 'round')} in worker processes"
-    return f"{said}: {', '.join(at_work)}" if at_work else said
+@cython.no_gc_clear  # as its base
+cdef class ProcessAnswers(Answers):
+    """The base of programs that send rounds to processes. `segment` names the processes that are `at_work()`, and has
+    `send(request)`, which returns a future of the answer, and `close()`."""
+
+    def __init__(self, str name, *, segment, **options):
+        super().__init__(name, ask=segment.send, **options)
+        self.segment = segment
+
+    @property
+    def asks(self):
+        """False: no actor is asked."""
+        return False
+
+    @property
+    def waits_for(self):
+        said = f"{counted(self.in_flight, 'round')} in worker processes"
+        at_work = self.segment.at_work()
+        return f"{said}: {', '.join(at_work)}" if at_work else said
+
+    cpdef close(self):
+        Answers.close(self)
+        self.segment.close()
 
 
 cdef class SegmentMember(Program):
@@ -62,7 +83,9 @@ cdef class SegmentMember(Program):
         self.before = numbers[0]
 
 
-cdef class InProcesses(Answers):
+@cython.final
+@cython.no_gc_clear
+cdef class InProcesses(ProcessAnswers):
     """The last operator of a segment.
 
     `segment` has `encode(batch, fails)`, which returns a request and what it refused; `send(request)`, which returns a
@@ -74,25 +97,12 @@ cdef class InProcesses(Answers):
     def __init__(self, str name, *, segment, tuple members, Py_ssize_t most, bint has_state=False, bint chooses=False,
                  **options):
         cdef int retries = 0 if has_state else MOST_TRIES  # a state's rounds are sent again where they are sent
-        super().__init__(name, ask=segment.send, most=most, retries=retries, backoff=0.01, **options)
-        self.segment, self.members, self.has_state = segment, members, has_state
+        super().__init__(name, segment=segment, most=most, retries=retries, backoff=0.01, **options)
+        self.members, self.has_state = members, has_state
         self.chooses, self.most_away = chooses, most
         if chooses:
             self.note_choice()
         self.places = {program.name: place for place, program in enumerate((*members, self))}
-
-    @property
-    def asks(self):
-        """False: no actor is asked."""
-        return False
-
-    @property
-    def waits_for(self):
-        return rounds_in_processes(self.in_flight, self.segment.at_work())
-
-    cpdef close(self):
-        Answers.close(self)
-        self.segment.close()
 
     cdef PendingRound taken(self, Batch batch, int64_t serial, list into):
         cdef PendingRound taken = Answers.taken(self, batch, serial, into)

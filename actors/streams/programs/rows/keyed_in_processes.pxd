@@ -1,6 +1,7 @@
 # Programs of keyed operators whose states are in worker processes.
 from callboard.streams.programs.program cimport DividedBatch
-from callboard.streams.programs.rows.answers cimport Answers, PendingRound
+from callboard.streams.programs.rows.answers cimport PendingRound
+from callboard.streams.programs.rows.in_processes cimport ProcessAnswers
 from callboard.streams.programs.rows.stateful cimport Stateful
 
 
@@ -12,10 +13,9 @@ cdef class KeyedRound(PendingRound):
     cdef object error        # why the round could not be divided, or None
 
 
-cdef class KeyedInProcesses(Answers):
+cdef class KeyedInProcesses(ProcessAnswers):
     # It divides rounds, and gathers the outputs.
     cdef Stateful keyed      # the operator's program, which has no states here
-    cdef object states       # in the processes: see streams/processes
 
     cdef int divide_round(self, KeyedRound taken) except -1
     cdef object request_of(self, KeyedRound taken, list numbers)

@@ -1,9 +1,10 @@
-from typing import Any
+from typing import Any, final
 
 from callboard.streams.programs.program import Program
-from callboard.streams.programs.rows.answers import Answers
+from callboard.streams.programs.rows.in_processes import ProcessAnswers
 
-class KeyedInProcesses(Answers):
+@final
+class KeyedInProcesses(ProcessAnswers):
     def __init__(
         self, name: str, *, keyed: Program, states: Any, most: int, **options: Any
     ) -> None: ...

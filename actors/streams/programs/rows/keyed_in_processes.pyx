@@ -16,13 +16,12 @@ from callboard.rows.instants cimport as_given, as_key
 from callboard.scheduling.flow.stage cimport Division, RowTotals, SubBatch
 from callboard.streams.programs.program cimport Batch, DividedBatch, SubBatchOutputs
 from callboard.streams.programs.rounds cimport rows_among
-from callboard.streams.programs.rows.answers cimport Answers, PendingRound, PendingRow
-from callboard.streams.programs.rows.in_processes cimport time_of
+from callboard.streams.programs.rows.answers cimport PendingRound, PendingRow
+from callboard.streams.programs.rows.in_processes cimport ProcessAnswers, time_of
 from callboard.streams.programs.rows.stateful cimport Stateful
 from callboard.streams.programs.rows.tables cimport Table
 
 from callboard.streams.programs.program import Raised
-from callboard.streams.programs.rows.in_processes import rounds_in_processes
 from callboard.streams.programs.saved import Columns
 
 # Stands for the key of a row that is not sent.
@@ -36,7 +35,7 @@ cdef class KeyedRound(PendingRound):
 
 @cython.final
 @cython.no_gc_clear  # as its base
-cdef class KeyedInProcesses(Answers):
+cdef class KeyedInProcesses(ProcessAnswers):
     """A keyed operator with states in `states.count` processes. Partition p is in process p % count.
 
     `states` has `encode(part)`; `send((process, encoded))`, which returns a future of the answer; `decode(answer)`;
@@ -44,21 +43,8 @@ cdef class KeyedInProcesses(Answers):
     """
 
     def __init__(self, str name, *, Stateful keyed, states, Py_ssize_t most, **options):
-        super().__init__(name, ask=states.send, most=most, **options)
-        self.keyed, self.states = keyed, states
-
-    @property
-    def asks(self):
-        """False: no actor is asked."""
-        return False
-
-    @property
-    def waits_for(self):
-        return rounds_in_processes(self.in_flight, self.states.at_work())
-
-    cpdef close(self):
-        Answers.close(self)
-        self.states.close()
+        super().__init__(name, segment=states, most=most, **options)
+        self.keyed = keyed
 
     cpdef bint count_keys(self, int most):
         return self.keyed.count_keys(most)
@@ -101,7 +87,7 @@ cdef class KeyedInProcesses(Answers):
         try:
             taken.divided = self.keyed.divide(taken.batch)
             for number in range(taken.divided.division.count()):
-                owned.setdefault(taken.divided.division.sub_batch(number).partition % self.states.count, []).append(
+                owned.setdefault(taken.divided.division.sub_batch(number).partition % self.segment.count, []).append(
                     number)
         except BaseException as error:  # of the function of keys, for instance SystemExit
             taken.error = error
@@ -131,12 +117,12 @@ cdef class KeyedInProcesses(Answers):
             groups.append((sub_batch.partition, places_of(sub_batch), rows, keys))
         part = batch.first, len(batch.rows), batch.final, groups
         try:
-            encoded = self.states.encode(part)
+            encoded = self.segment.encode(part)
         except Exception as error:
             if not self.refuse(taken, groups):
                 raise
-            encoded = self.states.encode(part)
-        return sub_batch.partition % self.states.count, encoded
+            encoded = self.segment.encode(part)
+        return sub_batch.partition % self.segment.count, encoded
 
     cdef bint refuse(self, KeyedRound taken, list groups) except -1:
         """Take out of sub-batches the rows that cannot be pickled. Return whether there are any."""
@@ -144,7 +130,7 @@ cdef class KeyedInProcesses(Answers):
         for _, places, rows, keys in groups:
             for at, place in enumerate(memoryview(places).cast("I")):
                 try:
-                    self.states.encode((rows[at], keys[at]))
+                    self.segment.encode((rows[at], keys[at]))
                 except Exception as error:
                     error.add_note("A row that a worker process receives must be picklable.")
                     taken.refused[place] = error
@@ -177,7 +163,7 @@ cdef class KeyedInProcesses(Answers):
             error = request.future.exception()
             if error is not None:
                 raise error
-            results, skipped, is_whole, nanoseconds = self.states.decode(request.future.value)
+            results, skipped, is_whole, nanoseconds = self.segment.decode(request.future.value)
             spent += nanoseconds
             for failure in skipped:
                 self.row_counts._skipped(failure)
@@ -203,7 +189,7 @@ cdef class KeyedInProcesses(Answers):
     # --- snapshots ----------------------------------------------------------------------------------
 
     cpdef list snapshot(self, object kept):
-        cdef list found = self.states.snapshots(), parts = []
+        cdef list found = self.segment.snapshots(), parts = []
         time = None
         for head, columns in found:
             time = head[0] if time is None else time
@@ -211,7 +197,7 @@ cdef class KeyedInProcesses(Answers):
         return [(time,) if parts else found[0][0], *parts]
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
-        cdef list found = [], states = [(head, [([], [], [], [])]) for _ in range(self.states.count)]
+        cdef list found = [], states = [(head, [([], [], [], [])]) for _ in range(self.segment.count)]
         cdef Py_ssize_t number
         for each in columns:
             found += zip(*each, strict=True)
@@ -219,9 +205,9 @@ cdef class KeyedInProcesses(Answers):
             found.sort(key=arrival_of)
         for rank, (key, state, *_) in enumerate(found):
             number = self.keyed.home_of(as_key(key), True).number
-            for column, value in zip(states[number % self.states.count][1][0], (key, state, rank, number)):
+            for column, value in zip(states[number % self.segment.count][1][0], (key, state, rank, number)):
                 column.append(value)
-        self.states.restore(states)
+        self.segment.restore(states)
 
 
 cdef bytes places_of(SubBatch* sub_batch):
