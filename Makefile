@@ -1,6 +1,6 @@
 # make demo     run the main job: authors' sessions and busy files from a change stream, through Spark
 # make test     run the test suite
-# make soak     kill servers and clients hundreds of times, and stress structures for longer; takes hours
+# make soak     kill servers, clients and worker processes hundreds of times, and stress structures for longer; takes hours
 # make bench    run the benchmarks
 # make docs     build the site into build/site
 # make lint     check style; make types checks types, strictly
@@ -65,6 +65,7 @@ test:
 soak:
 	$(call set_up,$(TEST_EXTRAS))
 	CALLBOARD_KILLS=$(KILLS) $(BIN)/pytest tests/remote/staging/test_kills.py tests/remote/staging/test_published_kills.py
+	$(BIN)/python -m tests.process_kills --kills $(KILLS)
 	$(BIN)/python tests/spark/soak.py --rounds $(ROUNDS) --two-hosts $(ARGS)
 	STRESS_SECONDS=$(STRESS_SECONDS) $(MAKE) -C tests/native --jobs=2 tsan
 

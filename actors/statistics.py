@@ -30,7 +30,7 @@ MOST_OPERATORS = 10_000
 
 def collect(runtime: Runtime) -> Statistics:
     """Read the measurements of every live actor and every worker. Disturbs none of them."""
-    team = runtime.team
+    team, system = runtime.team, runtime.system
     running = at_work(runtime)
     actors = []
     ends: list[EndStatistics] = []
@@ -56,6 +56,7 @@ def collect(runtime: Runtime) -> Statistics:
             ClassStatistics.of(name, *times.read())
             for name, times in sorted(runtime.class_times.items())
         ),
+        processes=() if system is None else tuple(system._observer.processes()),
     )
 
 

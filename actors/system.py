@@ -90,6 +90,7 @@ class ActorSystem(CopiedAsItself):
         *,
         workers: int | str | tuple[int, int] | None = None,
         processes: int | str = 0,
+        shared_memory: int = 128 << 20,
         threading: str | None = None,
         placement: Any = None,
         priority: Any = "fifo",
@@ -113,6 +114,8 @@ class ActorSystem(CopiedAsItself):
                 more than one core. They start with the first graph. With "auto", there is one for
                 each core that the process may use, and stateless operators run there if that is
                 faster. See `docs/processes.md`.
+            shared_memory: The most bytes of shared memory for each worker process, half of them in
+                each direction. What finds no room waits, or travels more slowly.
             threading: Which worker runs an actor. "dynamic", the default: the one that wakes it,
                 and idle workers take actors from busy ones. "assigned", the default with a
                 `placement`: the one that the policy chose, until `rebalance()`.
@@ -147,6 +150,7 @@ class ActorSystem(CopiedAsItself):
             name=name,
             workers=workers,
             processes=processes,
+            shared_memory=shared_memory,
             threading=threading,
             placement=placement,
             priority=priority,

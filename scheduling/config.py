@@ -33,6 +33,7 @@ THREADING = ("dynamic", "assigned")
 TUNABLE = ("placement", "priority", "mailbox", "context", "dedicated", "supervision")
 # Each worker is a thread: more workers than cores are only for experiments.
 MOST_WORKERS = 1024
+LEAST_SHARED_MEMORY = 64 << 10
 
 Source = Mapping[str, Any] | str | os.PathLike[str] | None
 
@@ -45,6 +46,7 @@ class Config:
     workers: int = 1
     least_workers: int = 1
     processes: int | str = 0
+    shared_memory: int = 128 << 20
     elasticity: Elasticity | None = None
     threading: str = "assigned"
     quantum: int = 64
@@ -419,6 +421,9 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "workers": _workers,
     "processes": _processes,
+    "shared_memory": partial(
+        checks.whole, least=LEAST_SHARED_MEMORY, most=1 << 40, error=ConfigError
+    ),
     "elasticity": _elasticity,
     "threading": partial(checks.one_of, choices=THREADING, error=ConfigError),
     "quantum": partial(checks.whole, most=2**31 - 1, error=ConfigError),

@@ -129,6 +129,29 @@ class WorkerStatistics:
     """The time since it began that actor's present message."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessStatistics:
+    """The statistics of one worker process, or process of a pool, and of those that it replaced."""
+
+    name: str
+    pid: int | None
+    """The number of the process; None: there is none at present."""
+    done: int
+    """The number of rounds, or messages, that were handled."""
+    waiting: int
+    """The number of those that were sent, and are not known to be handled."""
+    busy: float
+    """The processor time, in seconds."""
+    sent: int
+    """The bytes that were sent to it."""
+    received: int
+    """The bytes that came back."""
+    ends: int
+    """The number of processes that have ended here without being told to."""
+    started: bool = True
+    """Whether one has ever answered."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """The result of `ActorSystem.statistics()`.
@@ -152,6 +175,8 @@ class Statistics:
     """The number of workers that run, and the reason, in an elastic system."""
     classes: tuple[ClassStatistics, ...] = ()
     """The times of each class of actors; empty if monitoring is off."""
+    processes: tuple[ProcessStatistics, ...] = ()
+    """The worker processes, and those of pools."""
 
     def of(self, path: str) -> ActorStatistics:
         """Return the entry of the actor at `path`. Raises KeyError."""
@@ -172,6 +197,8 @@ class Statistics:
             ("worker", WorkerStatistics, self.workers),
             ("actor", ActorStatistics, self.actors),
         ]
+        if self.processes:
+            tables.append(("process", ProcessStatistics, self.processes))
         if self.classes:
             tables.append(("class", ClassStatistics, self.classes))
         if self.channels:
@@ -187,11 +214,15 @@ class Statistics:
     def __str__(self) -> str:
         workers = _table("worker", WorkerStatistics, self.workers, texts=1)
         actors = _table("actor", ActorStatistics, self.actors, texts=2)
+        processes = (
+            ("", *_table("process", ProcessStatistics, self.processes, 1)) if self.processes else ()
+        )
         unmet = ["", f"no spawn yet for {', '.join(self.unmet)}"] if self.unmet else []
         ends = ("", *_table("channel", EndStatistics, self.channels, 0)) if self.channels else ()
         level = ("", str(self.level)) if self.level is not None else ()
         classes = ("", *_table("class", ClassStatistics, self.classes, 1)) if self.classes else ()
-        return "\n".join((*workers, *level, "", *actors, *classes, *ends, *self._in_work(), *unmet))
+        tables = (*workers, *level, *processes, "", *actors, *classes, *ends)
+        return "\n".join((*tables, *self._in_work(), *unmet))
 
     def _in_work(self) -> Iterator[str]:
         for worker in self.workers:

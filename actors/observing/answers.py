@@ -73,6 +73,7 @@ def dump(observer: Observable) -> dict[str, Any]:
         "workers": [asdict(one) for one in figures.workers],
         "channels": [asdict(one) for one in figures.channels],
         "classes": [asdict(one) for one in figures.classes],
+        "processes": [asdict(one) for one in figures.processes],
         "graphs": [graph.figures() for graph in observer.graphs()],
         "waits": waits(observer),
         "latest_failures": [[path, report.summary] for path, report in letters.failures],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from callboard._inside.sending.runtime import Runtime
 from callboard.observing.answers import answer
@@ -15,6 +15,7 @@ from callboard.observing.layout import GraphShape
 from callboard.observing.tracing.traces import Traces
 from callboard.observing.wait_report import WaitRecord
 from callboard.observing.watching import SystemView
+from callboard.scheduling.monitor import ProcessStatistics
 from callboard.statistics import Records
 
 
@@ -44,6 +45,15 @@ class RunningGraph(Protocol):
 
     def shape(self) -> GraphShape | None:
         """Return its shape, if it can be drawn."""
+        ...
+
+
+@runtime_checkable
+class HasProcesses(Protocol):
+    """A pool, or the worker processes."""
+
+    def processes_now(self) -> list[ProcessStatistics]:
+        """Return the figures of each process so far. Any thread."""
         ...
 
 
@@ -109,6 +119,12 @@ class Observer:
                 return [graph for graph in list(self._graphs) if not graph.ended]
             except RuntimeError:
                 pass  # one was begun in the middle
+
+    def processes(self) -> list[ProcessStatistics]:
+        """Return the figures of worker processes, and of those of pools. Any thread."""
+        owners = [graph for graph in self.graphs() if isinstance(graph, HasProcesses)]
+        found = [process for owner in owners for process in owner.processes_now()]
+        return sorted(found, key=lambda one: one.name)
 
     def count_ends(self, counter: CountsEnds) -> None:
         """Tell `counter`, for as long as it lives, of each graph that ends."""

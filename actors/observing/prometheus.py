@@ -60,6 +60,14 @@ _OPERATORS = (
     ("operator_queued_rows", "gauge", "about how many rows wait for an operator"),
     ("operator_workers", "gauge", "workers at work on an operator"),
 )
+_PROCESSES = (
+    ("process_done", "counter", "rounds or messages that a process handled"),
+    ("process_busy_seconds", "counter", "processor time of a process"),
+    ("process_sent_bytes", "counter", "bytes that were sent to a process"),
+    ("process_received_bytes", "counter", "bytes that came back from a process"),
+    ("process_waiting", "gauge", "rounds or messages that a process has not handled"),
+    ("process_ends", "counter", "processes that ended and were replaced"),
+)
 _NAMED = (
     ("actor_messages", "counter", "messages that an actor handled"),
     ("actor_busy_seconds", "counter", "time in an actor's dispatches; 0 without monitoring"),
@@ -132,6 +140,7 @@ class _Families:
             ("class", _ACTORS),
             ("worker", _WORKERS),
             ("operator", _OPERATORS),
+            ("process", _PROCESSES),
             ("actor", _NAMED),
         ):
             for name, kind, text in metrics:
@@ -213,6 +222,10 @@ class _Source:
         for reason, count in runtime.dead_letters.reasons.items():
             families.add("dead_letters", count, name, reason)
         families.add("failures", runtime.dead_letters.failure_count, name)
+        for process in system._observer.processes():
+            work = process.done, process.busy, process.sent, process.received
+            of_process = *work, process.waiting, process.ends
+            families.add_all(_PROCESSES, of_process, name, process.name)
         with self._lock:
             self._add_runs(system, families, name)
         for path, ref in self._named(runtime) if self._patterns else ():

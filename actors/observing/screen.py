@@ -26,7 +26,7 @@ COLOURS = {
 def draw(frame: TopFrame, sort: str, *, stacks: bool, footer: str = "") -> RenderableType:
     """Return a frame as Rich shows it."""
     parts: list[RenderableType] = [_head(frame), _workers(frame)]
-    parts += [_run(run) for run in frame.runs]
+    parts += [_processes(run) if run.processes else _run(run) for run in frame.runs]
     if frame.classes:
         parts.append(_classes(frame.classes))
     parts.append(_actors(frame.actors, sort))
@@ -107,6 +107,18 @@ def _classes(rows: tuple[ClassRow, ...]) -> Table:
     for row in rows:
         times = (row.p50, row.p99, row.mailbox_p50, row.mailbox_p99)
         table.add_row(*_texts(row.name, f"{row.rate:,.0f}/s", *map(time_in_words, times)))
+    return table
+
+
+def _processes(run: RunRow) -> Table:
+    names = ("process", "load", "done/s", "sent/s", "received/s", "waiting", "ends", "why")
+    table = _table(*names, right=1)
+    table.title = Text(run.title)
+    table.title_justify = "left"
+    for row in run.processes:
+        sizes = (f"{size / 1e6:,.1f} MB" for size in (row.sent, row.received))
+        figures = (f"{row.rate:,.0f}", *sizes, f"{row.waiting:,}", f"{row.ends:,}", row.words)
+        table.add_row(*_texts(row.name, f"{row.load:.0%}", *figures))
     return table
 
 

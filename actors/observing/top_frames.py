@@ -74,6 +74,26 @@ class OperatorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """A worker process, or a process of a pool.
+
+    `load` is its processor time, as a share of a core. `rate` is rounds or messages a second, and
+    `sent` and `received` are bytes a second.
+    """
+
+    name: str
+    pid: int | None
+    started: bool
+    load: float
+    rate: float
+    sent: float
+    received: float
+    waiting: int
+    ends: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """A run of a graph or a net, and its operators in their order; or a pool and its processes.
 
@@ -88,7 +108,7 @@ class RunRow:
     entries: tuple[float, ...]
     """The rows a second of each entry."""
     operators: tuple[OperatorRow, ...]
-    processes: tuple[Mapping[str, Any], ...]
+    processes: tuple[ProcessRow, ...]
 
     @property
     def slowest(self) -> OperatorRow | None:
@@ -232,17 +252,34 @@ def _runs(old: Mapping[str, Any], now: Mapping[str, Any], seconds: float) -> Ite
             operators=tuple(
                 _operator(one, next(olds, {}), words, seconds)
                 for olds in [iter(was["operators"])]
-                for one in graph["operators"] or map(_process, graph["waits"])
+                for one in graph["operators"]
             )
             + tuple(_places(graph, was, seconds)),
-            processes=tuple(graph.get("processes", ())),
+            processes=tuple(_processes(graph, was, words, seconds)),
         )
 
 
-def _process(wait: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row for a process of a pool, which has a reason and no figures."""
-    figures = dict.fromkeys(("rows_in", "rows_out", "cost", "busy", "queued", "workers"), 0)
-    return {"name": wait["name"], **figures}
+def _processes(
+    graph: Mapping[str, Any], was: Mapping[str, Any], words: Mapping[str, str], seconds: float
+) -> Iterator[ProcessRow]:
+    before = {one["name"]: one for one in was.get("processes", ())}
+    for one in graph.get("processes", ()):
+        old = before.get(one["name"], one)
+        load, rate, sent, received = (
+            _rate(one[key], old[key], seconds) for key in ("busy", "done", "sent", "received")
+        )
+        yield ProcessRow(
+            name=plain(one["name"]),
+            pid=one["pid"],
+            started=one["started"],
+            load=load,
+            rate=rate,
+            sent=sent,
+            received=received,
+            waiting=one["waiting"],
+            ends=one["ends"],
+            words=plain(words.get(one["name"], "")),
+        )
 
 
 def _places(

@@ -61,6 +61,9 @@ cdef class ProcessLink:
     cdef readonly str trouble    # why the process cannot be used any more, or ""
     cdef readonly bint was_ready
     cdef str end_text            # as the process has told it
+    cdef readonly uint64_t done  # messages that were handled
+    cdef readonly uint64_t bytes_sent
+    cdef readonly uint64_t bytes_received  # the receiver
 
     cdef int check(self) except -1
     cdef int enter(self) except -1

@@ -201,6 +201,7 @@ cdef class ProcessLink:
         self.numbers += 1
         self.messages += messages
         self.size += PyBytes_GET_SIZE(body)
+        self.bytes_sent += sizeof(Header) + PyBytes_GET_SIZE(body)
         self.unsent.append(framed(kind, messages, self.numbers, body))
         self.flush()
         return self.numbers
@@ -268,8 +269,9 @@ cdef class ProcessLink:
                     looked = channel.look()
                     if self.message is None:
                         self.message = channel.receive()
-                    if self.message is None:
-                        break
+                        if self.message is None:
+                            break
+                        self.bytes_received += PyBytes_GET_SIZE(self.message)
                     self.take(self.message)
                 if self.unsent:
                     with self.mutex:
@@ -351,6 +353,7 @@ cdef class ProcessLink:
         with self.mutex:
             answer = self.answers.pop(number)
             self.message = None  # from here on it is handled
+            self.done += 1
             self.messages -= 1
             self.size -= answer.size
             if self.waiting:
@@ -364,6 +367,7 @@ cdef class ProcessLink:
             if messages > self.told_messages:
                 raise ValueError(f"expected at most {self.told_messages} messages that were told, got {messages}")
             self.message = None
+            self.done += messages
             self.messages -= messages
             self.told_messages -= messages
             while messages > 0:

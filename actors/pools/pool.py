@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections import deque
+from dataclasses import asdict
 from typing import Any
 
 from callboard import Actor, ActorSystem
@@ -28,6 +29,7 @@ from callboard.remote.sockets.forked import close_in_children
 from callboard.remote.wire.codec import named
 from callboard.routers import AutoScale, KeyRouter, RoundRobinRouter, Router
 from callboard.routers.elastic import Level
+from callboard.scheduling.monitor import ProcessStatistics
 
 # After more than LIMIT unwanted ends of processes within WINDOW seconds the pool gives up.
 LIMIT = 10
@@ -81,11 +83,15 @@ class ProcessFamily:
     def end_with_system(self) -> None:
         """Do nothing: the keeper ends with the system."""
 
+    def processes_now(self) -> list[ProcessStatistics]:
+        """Return the figures of each process."""
+        with self._lock:
+            return [process.figures() for process in self.processes]
+
     def figures(self) -> dict[str, Any]:
         """Return the name and the processes, and no figures of rows: those are of graphs."""
         counts = dict.fromkeys(("rows", "skipped", "late", "unpaired"), 0)
-        with self._lock:
-            processes = [process.figures() for process in self.processes]
+        processes = [asdict(one) for one in self.processes_now()]
         return {
             "run": f"pool {self.parent.path}",
             "operators": [],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from callboard._inside.answers.wait_cause import WaitReason
@@ -13,6 +13,7 @@ from callboard.observing.wait_report import WaitRecord
 from callboard.pools.child import GRACE
 from callboard.pools.link import ProcessLink
 from callboard.pools.process_ref import ProcessRef
+from callboard.scheduling.monitor import ProcessStatistics
 
 _CAPACITY = 1 << 20  # bytes of shared memory in each direction
 _SLACK = 1.0  # seconds more than its own grace that a process has to end
@@ -37,6 +38,8 @@ class WorkerProcess:
         self._process: ProcessChannel | None = None
         self._keeper: Thread | None = None
         self._ends = 0  # of processes at this place so far
+        self._busy = 0.0  # the processor time of those that have ended
+        self._lock = Lock()  # of this
 
     @property
     def was_ready(self) -> bool:
@@ -88,7 +91,9 @@ class WorkerProcess:
             how = process.wait(GRACE + _SLACK)
             why = why or how
             self._link.end(f"the process of {self.ref.path} has ended: {why}")
-            self._process = None
+            with self._lock:
+                self._busy += process.busy()
+                self._process = None
             process.close()
             self._ends += 1
             self._on_end(self, why)
@@ -108,12 +113,19 @@ class WorkerProcess:
             words = f"(process {number}) has not handled {messages}"
         return WaitRecord("process", self.ref.path, WaitReason.PROCESS, words)
 
-    def figures(self) -> dict[str, Any]:
-        """Return the number of the process, and what it has to do, for JSON. Any thread."""
-        return {
-            "name": self.ref.path,
-            "pid": self.pid,
-            "started": self.was_ready,
-            "waiting": self.ref.queue_length,
-            "ends": self._ends,
-        }
+    def figures(self) -> ProcessStatistics:
+        """Return the figures of the process, and of those before it. Any thread."""
+        with self._lock:
+            process = self._process
+            busy = self._busy + (0.0 if process is None else process.busy())
+        return ProcessStatistics(
+            name=self.ref.path,
+            pid=self.pid,
+            done=self._link.done,
+            waiting=self.ref.queue_length,
+            busy=busy,
+            sent=self._link.bytes_sent,
+            received=self._link.bytes_received,
+            ends=self._ends,
+            started=self.was_ready,
+        )

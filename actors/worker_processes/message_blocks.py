@@ -29,8 +29,6 @@ LARGE = 32 << 10
 A copy of this size takes as long as all else that a block needs.
 """
 
-# Pages of 4 KiB for large parts in each direction. They take memory only where parts were written.
-_PAGES = 1 << 14
 _COUNT = struct.Struct("<I")
 _PLACE = struct.Struct("<QQ")  # a block's first page, or _IN_MESSAGE; and the size in bytes
 _IN_MESSAGE = 2**64 - 1
@@ -47,15 +45,19 @@ class MessageBlocks:
         self._writer = BlockWriter(written, pages)
         self._reader = BlockReader(read, pages)
         self.trim = self._writer.trim
+        self.sent = self.received = 0
+        """The bytes of all parts in each direction."""
 
     def message(self, head: bytes, parts: Parts) -> bytes:
         """Return a message. Large parts are in blocks, as far as there is room."""
-        if len(parts) == 1 and memoryview(parts[0]).nbytes < LARGE:
+        if len(parts) == 1 and (size := memoryview(parts[0]).nbytes) < LARGE:
+            self.sent += size
             return b"".join((head, _NO_TABLE, parts[0]))
         table = bytearray(_COUNT.pack(len(parts)))
         inside = []
         for part in parts:
             size = memoryview(part).nbytes
+            self.sent += size
             first = self._writer.write(part) if size >= LARGE else None
             if first is None:
                 inside.append(part)
@@ -71,12 +73,14 @@ class MessageBlocks:
         (count,) = _COUNT.unpack_from(view, at)
         at += _COUNT.size
         if count == 0:
+            self.received += len(view) - at
             return [view[at:]]
         end = at + count * _PLACE.size
         if end > len(view):
             raise ValueError(f"expected {count} places in a message, got {len(view)} bytes")
         found: list[ReadableBuffer] = []
         for first, size in _PLACE.iter_unpack(view[at:end]):
+            self.received += size
             if first != _IN_MESSAGE:
                 found.append(self._reader.read(first, size))
                 continue
@@ -87,13 +91,14 @@ class MessageBlocks:
         return found
 
 
-def make_blocks(made: list[int]) -> tuple[MessageBlocks, dict[str, int]]:
+def make_blocks(pages: int, made: list[int]) -> tuple[MessageBlocks, dict[str, int]]:
     """Make the blocks of a program, and return what the process opens them with.
 
-    Adds the descriptors of their memory to `made`. Raises OSError.
+    In each direction they have so many pages of 4 KiB, which take memory only where parts were
+    written. Adds the descriptors of their memory to `made`. Raises OSError.
     """
-    there, back = (shared_memory(blocks.memory_size(_PAGES), made) for _ in range(2))
-    return MessageBlocks(there, back, _PAGES), {"written": back, "read": there, "pages": _PAGES}
+    there, back = (shared_memory(blocks.memory_size(pages), made) for _ in range(2))
+    return MessageBlocks(there, back, pages), {"written": back, "read": there, "pages": pages}
 
 
 def open_blocks(spec: Mapping[str, int]) -> MessageBlocks:

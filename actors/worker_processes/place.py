@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from callboard._inside.answers.future import Future
 from callboard.core.log import log
 from callboard.mailbox.shared.byte_channel import ByteChannel
 from callboard.mailbox.shared.process_channel import ProcessChannel
+from callboard.scheduling.monitor import ProcessStatistics
+from callboard.scheduling.tracing.formats import ProcessWork
 from callboard.worker_processes.errors import ProcessLost
 from callboard.worker_processes.message_blocks import MessageBlocks, make_blocks
 from callboard.worker_processes.pickling import loads
@@ -25,15 +28,20 @@ from callboard.worker_processes.worker import (
     OPERATORS,
     RESTORE,
     ROUND,
+    TIMED,
+    WORK,
 )
 
 if TYPE_CHECKING:
     from callboard.worker_processes.message_blocks import Parts
 
 _MODULE = "callboard.worker_processes.worker"
-_CAPACITY = 1 << 20  # bytes of shared memory for messages in each direction
+_LARGEST_RING = 1 << 20  # bytes
+_PAGE = 4096
 # Processes that may end one after the other without an answer, before no further one is started.
 MOST_ENDS = 10
+# Errors of what the operating system, or the container, does not have.
+_FORBIDDEN = (errno.ENOSYS, errno.EPERM)
 # Seconds before a process is started in the place of one that never answered; then twice as long.
 _BACKOFF = 0.05
 _MOST_BACKOFF = 2.0
@@ -112,17 +120,31 @@ class Round:
         self.tries = 0
         self.answer: Future[Parts] = Future()
 
-    def message(self, blocks: MessageBlocks) -> bytes:
+    def message(self, blocks: MessageBlocks, *, timed: bool) -> bytes:
         """Return its message, with large parts in blocks."""
-        return blocks.message(HEADER.pack(self.kind, self.number, self.code.number), self.parts)
+        kind = self.kind | TIMED if timed and self.kind == ROUND else self.kind
+        return blocks.message(HEADER.pack(kind, self.number, self.code.number), self.parts)
+
+
+class WorkTraces(Protocol):
+    """The traces of a system."""
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether anything is recorded."""
+
+    def note_work(self, one: ProcessWork) -> None:
+        """Record a round of a worker process."""
 
 
 class AllProcesses(Protocol):
     """The worker processes of a system, as one of their places needs them."""
 
     is_over: bool
+    shared_memory: int
+    traces: WorkTraces | None
 
-    def send_again(self, one: Round, why: str) -> None:
+    def send_again(self, one: Round) -> None:
         """Send a round, also one whose process has ended before it began with it."""
 
 
@@ -145,8 +167,14 @@ class ProcessPlace:
         self._blocks: MessageBlocks | None = None  # as long as there is a process
         self._is_over = False
         self._stopping = threading.Event()
+        self._stopped = 0.0  # when stop() was called
         self._ends = 0  # one after the other, without an answer
         self._all_ends = 0
+        self._done = 0
+        self.last_end = ""
+        """How the latest process ended."""
+        # Processor time, and bytes in each direction, of processes that have ended.
+        self._used_before = 0.0, 0, 0
         self._answered = 0.0  # the time of the latest answer
         self._keeper = threading.Thread(target=self._keep, name=name, daemon=True)
         self._keeper.start()
@@ -179,17 +207,21 @@ class ProcessPlace:
         with self._lock:
             code.begin_with(state)
 
-    def figures(self) -> dict[str, Any]:
-        """Return the number of the process, and what it has to do, for JSON."""
+    def figures(self) -> ProcessStatistics:
+        """Return the figures of the process, and of those before it."""
         with self._lock:
-            pid = None if self._process is None else self._process.process.pid
-            return {
-                "name": self._name,
-                "pid": pid,
-                "started": self._answered > 0,
-                "waiting": len(self._rounds),
-                "ends": self._all_ends,
-            }
+            busy, sent, received = self._used()
+            return ProcessStatistics(
+                name=self._name,
+                pid=None if self._process is None else self._process.process.pid,
+                done=self._done,
+                waiting=len(self._rounds),
+                busy=busy,
+                sent=sent,
+                received=received,
+                ends=self._all_ends,
+                started=self._done > 0,
+            )
 
     def is_at(self, codes: Container[Code]) -> str:
         """Name the process, if it works on a round of these segments; else nothing."""
@@ -214,6 +246,7 @@ class ProcessPlace:
         """Have the process end."""
         self._stopping.set()
         with self._lock:
+            self._stopped = time.monotonic()
             self._is_over = True
             if self._process is not None:
                 self._process.channel.wake()
@@ -225,6 +258,14 @@ class ProcessPlace:
 
     # --- with the lock ----------------------------------------------------------------------------
 
+    def _used(self) -> tuple[float, int, int]:
+        busy, sent, received = self._used_before
+        if self._process is not None and self._blocks is not None:
+            busy += self._process.busy()
+            sent += self._blocks.sent
+            received += self._blocks.received
+        return busy, sent, received
+
     def _enqueue(self, one: Round) -> None:
         code, blocks = one.code, self._blocks
         assert blocks is not None
@@ -233,7 +274,9 @@ class ProcessPlace:
             self._unsent.append(HEADER.pack(OPERATORS, 0, code.number) + code.operators)
             if isinstance(code, StateCode):
                 self._unsent.extend(code.again(self._rounds, blocks))
-        self._unsent.append(one.message(blocks))
+        traces = self._processes.traces
+        timed = traces is not None and traces.is_recording
+        self._unsent.append(one.message(blocks, timed=timed))
 
     def _flush(self) -> None:
         """Send what waits, as far as there is room."""
@@ -249,12 +292,16 @@ class ProcessPlace:
 
     def _keep(self) -> None:
         while not self._is_over:
+            is_forbidden = False
             try:
                 why = self._run_process()
             except Exception as error:  # for instance, no more descriptors
                 why = f"it cannot be started: {error}"
+                is_forbidden = isinstance(error, OSError) and error.errno in _FORBIDDEN
             if not self._processes.is_over:
                 log.error("a worker process has ended", process=self._name, why=why)
+            self.last_end = why
+            self._is_over = self._is_over or is_forbidden
             self._take_back(why)
         self._take_back("its system has stopped")
 
@@ -262,8 +309,9 @@ class ProcessPlace:
         """Start a process, and take its answers until it has ended. Returns how it ended."""
         regions: list[int] = []
         try:
-            blocks, spec = make_blocks(regions)
-            started = ProcessChannel(_MODULE, {**spec, "levels": _levels()}, _CAPACITY, regions)
+            ring, pages = _divided(self._processes.shared_memory)
+            blocks, spec = make_blocks(pages, regions)
+            started = ProcessChannel(_MODULE, {**spec, "levels": _levels()}, ring, regions)
         finally:
             for descriptor in regions:
                 os.close(descriptor)
@@ -279,6 +327,7 @@ class ProcessPlace:
             return started.wait(_GRACE)
         finally:
             with self._lock:
+                self._used_before = self._used()
                 self._process = self._blocks = None
             started.close()
 
@@ -305,10 +354,12 @@ class ProcessPlace:
             has_ended = started.has_ended()
 
     def _seconds_for_useless_work(self) -> float | None:
-        """Return how long a process may go on with a round of a run that has ended.
+        """Return how long a process may go on with a round of a run, or a system, that has ended.
 
         None: it works on no such round. The caller has the lock.
         """
+        if self._stopped:
+            return self._stopped + _GRACE - time.monotonic()
         first = next(iter(self._rounds.values()), None)
         if first is None or first.code.ended is None:
             return None
@@ -324,12 +375,28 @@ class ProcessPlace:
         if number == LOG:
             self._note_log(parts)
             return
+        if number == WORK:
+            self._note_work(parts, channel)
+            return
         with self._lock:
             one = self._rounds.pop(number, None)
+            self._done += one is not None
             self._ends = 0
             self._answered = time.monotonic()
         if one is not None:
             one.answer.set_result(parts)
+
+    def _note_work(self, parts: Parts, channel: ByteChannel) -> None:
+        """Show a round in traces."""
+        process, traces = self._process, self._processes.traces
+        if process is None or traces is None:
+            return
+        try:
+            work = ProcessWork(self._name, process.process.pid, *loads(parts))
+        except Exception:
+            channel.mark_broken()
+            return
+        traces.note_work(work)
 
     def _note_log(self, parts: Parts) -> None:
         """Log a record of the process here."""
@@ -359,8 +426,8 @@ class ProcessPlace:
             for code in self._known.values():
                 if isinstance(code, StateCode) and not code.is_kept:
                     code.lost = (
-                        f"{text}; a state was in it, and more than {_MOST_KEPT >> 20} MiB of rows "
-                        "had come since the last snapshot"
+                        f"{text}; a state was in it, and more than {_MOST_KEPT >> 20} MiB of its "
+                        "rows are in no snapshot"
                     )
             rounds = [*self._rounds.values()]
             if rounds:
@@ -376,7 +443,7 @@ class ProcessPlace:
             elif one.tries:
                 one.answer.set_exception(ProcessLost(text))
             else:
-                self._processes.send_again(one, why)
+                self._processes.send_again(one)
         if not is_over and ends > 1:
             self._stopping.wait(min(_BACKOFF * 2 ** (ends - 2), _MOST_BACKOFF))
 
@@ -387,6 +454,13 @@ class ProcessPlace:
 
     def _stays(self, one: Round) -> bool:
         return isinstance(one.code, StateCode) and not one.code.lost
+
+
+def _divided(shared_memory: int) -> tuple[int, int]:
+    """Return the size of a ring, which is a power of two, and the pages of blocks beside it."""
+    each = shared_memory // 2
+    ring = min(_LARGEST_RING, 1 << (each // 4).bit_length() - 1)
+    return ring, (each - ring) // _PAGE
 
 
 def _levels() -> dict[str, int]:

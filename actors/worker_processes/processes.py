@@ -15,8 +15,9 @@ from callboard.core.errors import CallboardError
 from callboard.core.threads.cores import usable_cores
 from callboard.core.threads.interpreter import has_gil
 from callboard.scheduling.config import Config
+from callboard.scheduling.monitor import ProcessStatistics
 from callboard.system import ActorSystem
-from callboard.worker_processes.place import MOST_ENDS, Code, ProcessPlace, Round, StateCode
+from callboard.worker_processes.place import Code, ProcessPlace, Round, StateCode, WorkTraces
 from callboard.worker_processes.view import ProcessesView
 from callboard.worker_processes.worker import CHECK, ROUND, SNAPSHOT
 
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
 class WorkerProcesses:
     """The worker processes of a system. Safe in every thread."""
 
-    def __init__(self, name: str, count: int) -> None:
+    def __init__(
+        self, name: str, count: int, shared_memory: int, traces: WorkTraces | None = None
+    ) -> None:
         self.count = count
+        self.shared_memory = shared_memory
+        self.traces = traces
         self.is_over = False
         self.view = ProcessesView(self)
         self._name = name
@@ -62,8 +67,8 @@ class WorkerProcesses:
         for place in self._places:
             place.forget(code)
 
-    def figures(self) -> list[dict[str, Any]]:
-        """Return the number of each process, and what it has to do."""
+    def figures(self) -> list[ProcessStatistics]:
+        """Return the figures of each process."""
         return [place.figures() for place in self._places]
 
     def at_work(self, codes: Container[Code]) -> list[str]:
@@ -85,6 +90,7 @@ class WorkerProcesses:
 
     def begin_with(self, code: StateCode, state: bytes) -> None:
         """Note a state, while no round of it is on its way: later processes begin with it."""
+        self.start()
         self._places[code.place].begin_with(code, state)
 
     def check(self, code: StateCode) -> Future[Parts]:
@@ -95,10 +101,10 @@ class WorkerProcesses:
         if not self._places:
             self.start()
         one = Round(next(self._numbers), code, parts, kind)
-        self.send_again(one, "")
+        self.send_again(one)
         return one.answer
 
-    def send_again(self, one: Round, why: str) -> None:
+    def send_again(self, one: Round) -> None:
         """Send a round, also one whose process has ended before it began with it."""
         if one.code.ended is not None:
             one.answer.set_exception(CallboardError("the run has ended"))
@@ -113,7 +119,8 @@ class WorkerProcesses:
         error = CallboardError(
             "the system has stopped its worker processes"
             if self.is_over
-            else f"no worker process is left: {MOST_ENDS + 1} ended without an answer; {why}"
+            else "no worker process is left, since they ended without an answer; the last one: "
+            f"{places[-1].last_end}"
         )
         one.answer.set_exception(error)
 
@@ -165,8 +172,10 @@ def processes_of(system: ActorSystem) -> WorkerProcesses:
     with _starting:
         found = _of_systems.get(system)
         if found is None:
-            found = WorkerProcesses(system.name, count_of(system.config))
-            if system.config.processes != "auto":
+            config = system.config
+            traces = system._observer.traces
+            found = WorkerProcesses(system.name, count_of(config), config.shared_memory, traces)
+            if config.processes != "auto":
                 found.start()
             try:
                 system.spawn(ProcessKeeper, found, dedicated=True, name="worker-processes")

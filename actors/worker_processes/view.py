@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from callboard._inside.answers.wait_cause import WaitReason
 from callboard.core.text import counted
 from callboard.observing.wait_report import WaitRecord
+from callboard.scheduling.monitor import ProcessStatistics
 
 
 class ObservedProcesses(Protocol):
@@ -14,8 +16,8 @@ class ObservedProcesses(Protocol):
 
     is_over: bool
 
-    def figures(self) -> list[dict[str, Any]]:
-        """Return the number of each process, and what it has to do."""
+    def figures(self) -> list[ProcessStatistics]:
+        """Return the figures of each process."""
 
 
 class ProcessesView:
@@ -39,22 +41,26 @@ class ProcessesView:
     def end_with_system(self) -> None:
         """Do nothing: their keeper ends with the system."""
 
+    def processes_now(self) -> list[ProcessStatistics]:
+        """Return the figures of each process."""
+        return self._processes.figures()
+
     def figures(self) -> dict[str, Any]:
         """Return the processes, and no figures of rows: those are of graphs."""
         counts = dict.fromkeys(("rows", "skipped", "late", "unpaired"), 0)
-        processes = self._processes.figures()
+        processes = [asdict(one) for one in self._processes.figures()]
         return {"run": "worker processes", "operators": [], "processes": processes, **counts}
 
     def shape(self) -> None:
         """Return nothing: processes have no lines between them."""
 
 
-def _wait_of(figures: dict[str, Any]) -> WaitRecord:
-    number = "no number yet" if figures["pid"] is None else f"number {figures['pid']}"
-    waiting = figures["waiting"]
+def _wait_of(figures: ProcessStatistics) -> WaitRecord:
+    number = "no number yet" if figures.pid is None else f"number {figures.pid}"
+    waiting = figures.waiting
     if not waiting:
         words, reason = f"(process {number}) has no rounds", WaitReason.NO_INPUT
     else:
         words = f"(process {number}) has not answered {counted(waiting, 'round')}"
         reason = WaitReason.PROCESS
-    return WaitRecord("process", figures["name"], reason, words)
+    return WaitRecord("process", figures.name, reason, words)

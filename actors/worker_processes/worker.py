@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 # comes what makes the segment; or, in parts, the rows or the state.
 HEADER = struct.Struct("<BQQ")
 OPERATORS, ROUND, END, RESTORE, SNAPSHOT, CHECK = range(6)  # a check says if a state fits
+TIMED = 128  # added to the kind of a round that a trace is to show
 # The beginning of an answer: the number of the round. After it come the outputs, in parts.
 ANSWER = struct.Struct("<Q")
-LOG = 2**64 - 1  # in place of that number, before a record of the log
+# In place of that number: before a record of the log, and before what a trace is to show.
+LOG, WORK = 2**64 - 1, 2**64 - 2
 
 # Seconds after which a process whose parent has ended ends, whatever its functions do.
 _GRACE = 0.5
@@ -91,8 +93,9 @@ class _Worker:
     """Runs the segments, which the program makes and encodes.
 
     A segment has `answer(parts)`, which returns the answer to a round in parts, also if that is an
-    error; and `close()`. One with a state also has `restore(parts)`, and `state()` and `check()`,
-    which return the answers to these requests.
+    error; `name` and `rows`, which say for traces what that round was; and `close()`. One with a
+    state also has `restore(parts)`, and `state()` and `check()`, which return the answers to these
+    requests.
     """
 
     def __init__(self, channel: ByteChannel, blocks: MessageBlocks, life: int) -> None:
@@ -133,6 +136,11 @@ class _Worker:
                 return
             if kind == ROUND:
                 answer = found.answer(parts)
+            elif kind == ROUND | TIMED:
+                begun = time.monotonic_ns()
+                answer = found.answer(parts)
+                work = found.name, begun, time.monotonic_ns(), found.rows
+                self.send(ANSWER.pack(WORK), [dumps_in_process(work)])
             else:
                 answer = [found.state() if kind == SNAPSHOT else found.check()]
             self.send(ANSWER.pack(number), answer)

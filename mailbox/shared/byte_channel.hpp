@@ -1,27 +1,20 @@
 // Messages of any length between two processes, in both directions, over two rings of bytes in one shared memory.
 //
-// A message that is longer than a quarter of a ring travels in pieces, so the ring limits no message and the reader may
-// begin before the writer has ended. An end sleeps on an eventfd of its own, until the other end has written something
-// or made room, and wakes early if another descriptor becomes readable: that of the other process's end.
+// An end sleeps on an eventfd of its own, until the other end has written something or made room, and wakes early if
+// another descriptor becomes readable: that of the other process's end.
 //
 // Each end is used by one thread at a time on each side: one that sends, and one that receives and waits.
 #pragma once
 
-#include <poll.h>
-#include <sys/eventfd.h>
-
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "callboard/core/atomics.hpp"
 #include "callboard/core/clock.hpp"
-#include "callboard/core/threads/spinner.hpp"
-#include "callboard/mailbox/shared/byte_ring.hpp"
 #include "callboard/mailbox/shared/event_count.hpp"
+#include "callboard/mailbox/shared/event_waiter.hpp"
+#include "callboard/mailbox/shared/message_ring.hpp"
 #include "callboard/mailbox/shared/shared_mapping.hpp"
 
 namespace callboard {
@@ -29,8 +22,12 @@ namespace callboard {
 // One end of a channel. The first end is that of the process which made the memory.
 class ByteChannelEnd {
 public:
+    using Message = MessageReader::Message;
+
     // Bytes of memory, which begins with zeros. `capacity` of each ring is a power of two.
-    static std::uint64_t memory_of(std::uint64_t capacity) { return sizeof(Shared) + 2 * capacity; }
+    static std::uint64_t memory_of(std::uint64_t capacity) {
+        return sizeof(Events) + 2 * MessageRing::memory_of(capacity);
+    }
 
     // `own` is the eventfd on which this end sleeps, `other` that of the other end. Null: the memory cannot be mapped, or is too
     // small.
@@ -45,32 +42,18 @@ public:
     // empty message must not be sent. With `hesitates`, an end that sleeps is woken only after a microsecond or two: one
     // of its threads may be about to receive.
     std::uint64_t send(const unsigned char* message, std::uint64_t size, std::uint64_t sent, bool hesitates) {
-        const std::uint64_t begin = sent;
-        const std::uint64_t most = std::min<std::uint64_t>(writer_.largest(), capacity_ / 4);
-        while (sent < size) {
-            const std::uint64_t piece = std::min(most, size - sent);
-            const std::uint32_t kind = sent + piece == size ? last : more;
-            unsigned char* at = writer_.reserve(static_cast<std::uint32_t>(piece), kind);
-            if (at == nullptr) {
-                wants_room_.exchange(1, acq_rel);  // pairs with finish_piece(): it notifies, or this sees its room
-                at = writer_.reserve(static_cast<std::uint32_t>(piece), kind);
-            }
-            if (at == nullptr) break;
-            std::memcpy(at, message + sent, piece);
-            sent += piece;
-            writer_.publish();
-        }
-        if (sent != begin) wake_other(hesitates);
-        return sent;
+        const std::uint64_t total = writer_.send(message, size, sent);
+        if (total != sent) wake_other(hesitates);
+        return total;
     }
 
-    // The next piece of a message; false: there is none now. finish_piece() gives its room back.
-    bool receive_piece(RingReader::Record& piece) { return reader_.next(piece); }
-    void finish_piece() {
-        // An addition to the other end's events for each piece would cost both ends more, and wake it for nothing.
-        if (reader_.finish() && other_wants_room_.exchange(0, acq_rel) != 0) wake_other(false);  // pairs with send()
+    // The next message that has come as a whole, whose bytes stay until finish(); false: there is none now.
+    bool receive(Message& message) {
+        return reader_.receive(message, [this] { wake_other(false); });
     }
-    static bool is_last(const RingReader::Record& piece) { return piece.kind == last; }
+    void finish() {
+        reader_.finish([this] { wake_other(false); });
+    }
 
     // A fork of the process does not have the memory.
     bool is_usable() const { return mapping_->is_usable(); }
@@ -80,25 +63,15 @@ public:
     void mark_broken() { reader_.mark_broken(); }  // by the thread that receives
 
     // Before a look at what came, or for room.
-    std::uint64_t look() const { return own_events_.look(); }
+    std::uint64_t look() const { return waiter_.look(); }
 
     // Waits until the other end has done something since that look, or `also` is readable or closed, or `milliseconds`
     // have passed if they are not negative.
-    void wait(std::uint64_t looked, int also, int milliseconds) {
-        const bool spins = missed_ < tries || missed_ % retry == 0;
-        if (spins && spin(looked)) {
-            missed_ = 0;
-            return;
-        }
-        ++missed_;
-        if (!own_events_.try_sleep(looked)) return;
-        sleep(also, milliseconds);
-        own_events_.awake();
-    }
+    void wait(std::uint64_t looked, int also, int milliseconds) { waiter_.wait(looked, also, milliseconds); }
 
     // Any thread of this process: ends a wait of this end.
     void wake_own() {
-        if (own_events_.notify()) eventfd_write(own_, 1);
+        own_events_.notify([this] { rouse(); });
     }
 
     // Several threads may receive in turn, and one of them, the keeper, sleeps while no other does. A thread calls
@@ -111,49 +84,39 @@ public:
     }
 
     // True: the other end has done something since that look. False: it has not, for some microseconds.
-    bool spin(std::uint64_t looked) {
-        return spinner_.wait_until([&] { return own_events_.look() != looked; }, patience);
-    }
+    bool spin(std::uint64_t looked) { return waiter_.spin(looked); }
 
     // The keeper: sleeps as wait() does.
-    void sleep(int also, int milliseconds) {
-        pollfd polled[] = {{own_, POLLIN, 0}, {also, POLLIN, 0}};
-        poll(polled, 2, milliseconds);
-        eventfd_t count;
-        if (polled[0].revents & POLLIN) eventfd_read(own_, &count);
-    }
+    void sleep(int also, int milliseconds) { waiter_.sleep(also, milliseconds); }
 
     // Any thread of this process: ends a sleep() of this end.
-    void rouse() { eventfd_write(own_, 1); }
+    void rouse() { EventWaiter::rouse(own_); }
 
 private:
-    static constexpr std::uint32_t last = 0, more = 1;
-    static constexpr std::int64_t patience = 20'000;  // nanoseconds
-    static constexpr std::int64_t hesitation = 2'000;
-    static constexpr std::uint32_t tries = 4;         // waits that spin without success, before no wait spins
-    static constexpr std::uint32_t retry = 64;        // waits after which one spins again
+    static constexpr std::int64_t hesitation = 2'000;  // nanoseconds
 
-    struct Shared {
-        RingCounters to_second, to_first;
+    // In shared memory, before the rings to the second end and to the first one. Zeros are a valid state.
+    struct Events {
         alignas(cache_line) EventCount of_first;
         alignas(cache_line) EventCount of_second;
-        alignas(cache_line) Atomic<std::uint32_t> first_wants_room;  // it found none, and waits for it
-        alignas(cache_line) Atomic<std::uint32_t> second_wants_room;
-        alignas(cache_line) unsigned char bytes[];
     };
 
     ByteChannelEnd(std::unique_ptr<SharedMapping> mapping, std::uint64_t capacity, int own, int other, bool first)
-        : ByteChannelEnd(*reinterpret_cast<Shared*>(mapping->bytes()), capacity, own, other, first) {
+        : ByteChannelEnd(mapping->bytes(), capacity, own, other, first) {
         mapping_ = std::move(mapping);
     }
-    // Zeros are a valid state of what is shared, and another process may use it.
-    ByteChannelEnd(Shared& shared, std::uint64_t capacity, int own, int other, bool first)
-        : capacity_(capacity), own_(own), other_(other), own_events_(first ? shared.of_first : shared.of_second),
-          other_events_(first ? shared.of_second : shared.of_first),
-          wants_room_(first ? shared.first_wants_room : shared.second_wants_room),
-          other_wants_room_(first ? shared.second_wants_room : shared.first_wants_room),
-          writer_(first ? shared.to_second : shared.to_first, shared.bytes + (first ? 0 : capacity), capacity),
-          reader_(first ? shared.to_first : shared.to_second, shared.bytes + (first ? capacity : 0), capacity) {}
+    ByteChannelEnd(unsigned char* memory, std::uint64_t capacity, int own, int other, bool first)
+        : ByteChannelEnd(*reinterpret_cast<Events*>(memory), ring_at(memory, capacity, first ? 0 : 1),
+                         ring_at(memory, capacity, first ? 1 : 0), capacity, own, other, first) {}
+    ByteChannelEnd(Events& events, MessageRing& there, MessageRing& back, std::uint64_t capacity, int own, int other,
+                   bool first)
+        : own_(own), other_(other), own_events_(first ? events.of_first : events.of_second),
+          other_events_(first ? events.of_second : events.of_first), writer_(there, there.bytes(), capacity),
+          reader_(back, back.bytes(), capacity), waiter_(own_events_, own) {}
+
+    static MessageRing& ring_at(unsigned char* memory, std::uint64_t capacity, std::uint64_t index) {
+        return MessageRing::at(memory + sizeof(Events) + index * MessageRing::memory_of(capacity));
+    }
 
     void wake_other(bool hesitates) {
         const auto hesitate = [&](auto&& sleeps) {
@@ -161,18 +124,15 @@ private:
             const std::int64_t end = monotonic_ns() + hesitation;
             while (sleeps() && monotonic_ns() < end) relax();
         };
-        if (other_events_.notify(hesitate)) eventfd_write(other_, 1);
+        other_events_.notify([this] { EventWaiter::rouse(other_); }, hesitate);
     }
 
     std::unique_ptr<SharedMapping> mapping_;
-    const std::uint64_t capacity_;
     const int own_, other_;
     EventCount &own_events_, &other_events_;
-    Atomic<std::uint32_t>&wants_room_, &other_wants_room_;
-    RingWriter writer_;
-    RingReader reader_;
-    Spinner spinner_;
-    std::uint32_t missed_{0};  // waits since one that a spin ended
+    MessageWriter writer_;
+    MessageReader reader_;
+    EventWaiter waiter_;
 };
 
 }  // namespace callboard

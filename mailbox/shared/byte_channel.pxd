@@ -1,12 +1,11 @@
 # One end of a channel between two processes.
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 from libcpp cimport bool as cbool
 
 cdef extern from "callboard/mailbox/shared/byte_channel.hpp" namespace "callboard" nogil:
-    cppclass Record "callboard::RingReader::Record":
+    cppclass Message "callboard::MessageReader::Message":
         const unsigned char* bytes
-        uint32_t size
-        uint32_t kind
+        uint64_t size
 
     cppclass ByteChannelEnd "callboard::ByteChannelEnd":
         @staticmethod
@@ -14,10 +13,8 @@ cdef extern from "callboard/mailbox/shared/byte_channel.hpp" namespace "callboar
         @staticmethod
         ByteChannelEnd* open(int memory, uint64_t capacity, int own, int other, cbool first)
         uint64_t send(const unsigned char* message, uint64_t size, uint64_t sent, cbool hesitates)
-        cbool receive_piece(Record& piece)
-        void finish_piece()
-        @staticmethod
-        cbool is_last(const Record& piece)
+        cbool receive(Message& message) except +
+        void finish()
         cbool is_usable()
         cbool is_broken()
         void mark_broken()
@@ -33,7 +30,6 @@ cdef extern from "callboard/mailbox/shared/byte_channel.hpp" namespace "callboar
 
 cdef class ByteChannel:
     cdef ByteChannelEnd* channel
-    cdef bytearray begun  # the pieces of a message that has not come as a whole
 
     cdef int check_usable(self) except -1
 

@@ -20,7 +20,6 @@ cdef class ByteChannel:
         self.channel = ByteChannelEnd.open(memory, capacity, own, other, first)
         if self.channel == NULL:
             raise OSError(f"{memory_size(capacity)} bytes of shared memory cannot be mapped")
-        self.begun = bytearray()
 
     def __dealloc__(self):
         del self.channel
@@ -53,20 +52,13 @@ cdef class ByteChannel:
 
     cpdef bytes receive(self):
         """Return the next message, or None if none has come as a whole."""
-        cdef Record piece
+        cdef Message message
         self.check_usable()
-        while self.channel.receive_piece(piece):
-            if not self.begun and ByteChannelEnd.is_last(piece):
-                message = PyBytes_FromStringAndSize(<const char*>piece.bytes, piece.size)
-                self.channel.finish_piece()
-                return message
-            self.begun += piece.bytes[:piece.size]
-            self.channel.finish_piece()
-            if ByteChannelEnd.is_last(piece):
-                message = bytes(self.begun)
-                self.begun = bytearray()
-                return message
-        return None
+        if not self.channel.receive(message):
+            return None
+        received = PyBytes_FromStringAndSize(<const char*>message.bytes, message.size)
+        self.channel.finish()
+        return received
 
     cpdef uint64_t look(self):
         """Return the state of what the other end has done, for `wait()`: before a look for messages or for room."""

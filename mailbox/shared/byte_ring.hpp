@@ -11,7 +11,9 @@
 // with records. The writer that acquires this may overwrite them.
 //
 // If a process ends, at whatever instruction, the other one is not affected: there is no lock, and one store publishes
-// a record. Unpublished bytes are never seen, and published records can still be read.
+// a record. Unpublished bytes are never seen, and published records can still be read. The process's successor goes on
+// where its counter is: the records of the two are read in their order, and a finished record is not read again. The news
+// of the process's end also orders its stores before those of the successor.
 //
 // The other process is not trusted. Before an end uses a counter or a header, it copies the value and checks that
 // everything it stands for lies in the ring. If not, the ring is broken: nothing more is read or written. The bytes of a
@@ -79,7 +81,11 @@ private:
 
 class RingWriter : public RingEnd, OneAtATime<Producer> {
 public:
-    using RingEnd::RingEnd;
+    RingWriter(RingCounters& counters, unsigned char* bytes, std::uint64_t capacity) : RingEnd(counters, bytes, capacity) {
+        published_ = place_ = counters.written.load(relaxed);
+        read_ = counters.read.load(acquire);  // pairs with finish()
+        if (place_ - read_ > capacity || place_ % RecordHeader::unit != 0) mark_broken();
+    }
 
     // The largest record that fits into an empty ring at any place.
     std::uint64_t largest() const { return capacity_ / 2 - RecordHeader::unit; }
@@ -128,13 +134,21 @@ private:
 
 class RingReader : public RingEnd, OneAtATime<Consumer> {
 public:
-    using RingEnd::RingEnd;
-
     struct Record {
         const unsigned char* bytes;
         std::uint32_t size;
         std::uint32_t kind;
     };
+
+    RingReader(RingCounters& counters, unsigned char* bytes, std::uint64_t capacity) : RingEnd(counters, bytes, capacity) {
+        place_ = written_ = finished_ = notified_ = counters.read.load(relaxed);
+        if (place_ % RecordHeader::unit != 0) mark_broken();
+    }
+
+    // False: next() has nothing, as far as this thread knows. A quick look, for one of many rings.
+    bool may_have_next() const {
+        return place_ != written_ || counters_.written.load(relaxed) != written_;
+    }
 
     // The next record, whose bytes stay until finish(). False: there is none now, or the ring is broken.
     [[nodiscard]] bool next(Record& record) {

@@ -10,6 +10,11 @@
 // end. A process may die between its work and its notification, so the end of the other process is a reason to look
 // for work, too.
 //
+// A notifier may die, or be stopped for long, at any instruction, and must not keep the wake-up of others. So it wakes the
+// waiter first, and clears the mark of sleep afterwards, only to save the others a system call. Until then, each of them
+// wakes it, too. Each sleep changes the count, so the mark of a later sleep is never cleared by a notifier that comes late.
+// Rejected: the one notifier that clears the mark wakes the waiter. If it were stopped in between, nobody would.
+//
 // The word is not trusted. Whatever the other process writes into it, the waiter can only sleep too long or wake for
 // nothing. A waiter that has to go on in any case limits its sleep.
 #pragma once
@@ -30,23 +35,27 @@ public:
     // there was a notification since this look(), so it looks for work again.
     [[nodiscard]] bool try_sleep(std::uint64_t looked) {
         // relaxed: the word orders this against each notify(), and after the sleep there is another look().
-        return word_.compare_exchange_strong(looked, looked | sleeping, relaxed);
+        return word_.compare_exchange_strong(looked, (looked + one) | sleeping, relaxed);
     }
 
-    // The waiter, after a sleep that ended in some other way: no notification has to wake it.
+    // The waiter, after a sleep: no notification has to wake it.
     void awake() { word_.fetch_and(~sleeping, relaxed); }
 
-    // Any process, after it made work visible. True: the waiter sleeps, and the caller makes its descriptor readable.
+    // Any process, after it made work visible. Calls wake(), which makes the waiter's descriptor readable, if it sleeps.
     // The caller may hesitate() before that: a function that waits, while what it is given is true, as long as it likes.
     // Another thread of the waiter's process may be about to look for work, and needs no sleeper.
-    template <class Hesitate>
-    [[nodiscard]] bool notify(Hesitate&& hesitate) {
-        if ((word_.fetch_add(one, release) & sleeping) == 0) return false;  // pairs with look()
+    template <class Wake, class Hesitate>
+    void notify(Wake&& wake, Hesitate&& hesitate) {
+        if ((word_.fetch_add(one, release) & sleeping) == 0) return;  // pairs with look()
         hesitate([this] { return (word_.load(relaxed) & sleeping) != 0; });
-        return (word_.fetch_and(~sleeping, relaxed) & sleeping) != 0;       // one of several wakes it
+        std::uint64_t found = word_.load(relaxed);
+        if ((found & sleeping) == 0) return;  // another one woke it, or it woke by itself
+        wake();
+        word_.compare_exchange_strong(found, found & ~sleeping, relaxed);
     }
-    [[nodiscard]] bool notify() {
-        return notify([](auto&&) {});
+    template <class Wake>
+    void notify(Wake&& wake) {
+        notify(wake, [](auto&&) {});
     }
 
 private:

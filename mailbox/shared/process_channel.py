@@ -6,7 +6,8 @@ import fcntl
 import os
 import select
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,9 +29,9 @@ class ProcessChannel:
         try:
             memory = shared_memory(memory_size(capacity), opened)
             flags = os.EFD_CLOEXEC | os.EFD_NONBLOCK
-            own = os.eventfd(0, flags)
+            own = _called(os.eventfd, 0, flags)
             opened.append(own)
-            other = os.eventfd(0, flags)
+            other = _called(os.eventfd, 0, flags)
             opened.append(other)
             self.alive, childs = os.pipe()
             """Readable when the process has ended."""
@@ -49,10 +50,19 @@ class ProcessChannel:
         os.close(memory)
         os.close(childs)
         self._opened = [own, other, self.alive]
+        self._busy = 0.0
 
     def has_ended(self) -> bool:
         """Return whether the process has ended. It writes nothing to its pipe."""
         return is_closed(self.alive)
+
+    def busy(self) -> float:
+        """Return the processor time of the process so far, in seconds. Any thread."""
+        if self.process.returncode is None:
+            with suppress(OSError):  # it has just ended
+                # The clock of another process: see clock_getcpuclockid(3).
+                self._busy = time.clock_gettime(~self.process.pid << 3 | 2)
+        return self._busy
 
     def want_end(self) -> None:
         """Close the standard input of the process, which shows it that its end is wanted."""
@@ -62,6 +72,7 @@ class ProcessChannel:
 
     def wait(self, seconds: float) -> str:
         """Wait for the end of the process, and kill it after some seconds. Return how it ended."""
+        self.busy()  # it cannot be read any more when the process is gone
         is_broken = self.channel.is_broken
         if is_broken:
             self.process.kill()
@@ -84,13 +95,22 @@ class ProcessChannel:
 def shared_memory(size: int, made: list[int]) -> int:
     """Return the descriptor of memory that processes can share, and add it to `made`.
 
-    It begins with zeros, and no process can take it away.
+    It begins with zeros, and no process can take it away. Raises OSError.
     """
-    made.append(memory := os.memfd_create("callboard", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    made.append(memory := _called(os.memfd_create, "callboard", flags))
     os.ftruncate(memory, size)
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
     fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
     return memory
+
+
+def _called(function: Callable[..., int], *arguments: Any) -> int:
+    """Call a function of the operating system. A container may forbid it, so its error names it."""
+    try:
+        return function(*arguments)
+    except OSError as error:
+        raise OSError(error.errno, f"{function.__name__}: {error.strerror}") from error
 
 
 def open_channel(spec: dict[str, Any]) -> ByteChannel:

@@ -16,12 +16,13 @@ namespace callboard {
 
 class SharedMapping {
 public:
-    // The first `size` bytes of a file, which must not shrink: see memfd_create(2) on seals. Null: it is smaller, or
-    // cannot be mapped.
-    static std::unique_ptr<SharedMapping> open(int memory, std::uint64_t size) {
+    // `size` bytes of a file from an offset on, a multiple of a page. The file must not shrink: see memfd_create(2) on
+    // seals. Null: it is smaller, or cannot be mapped.
+    static std::unique_ptr<SharedMapping> open(int memory, std::uint64_t size, std::uint64_t offset = 0) {
         struct stat found;  // what lies beyond the end of a file cannot be read
-        if (fstat(memory, &found) != 0 || static_cast<std::uint64_t>(found.st_size) < size) return nullptr;
-        void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        if (fstat(memory, &found) != 0 || static_cast<std::uint64_t>(found.st_size) < offset + size) return nullptr;
+        void* const mapped =
+            mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, static_cast<off_t>(offset));
         if (mapped == MAP_FAILED) return nullptr;
         madvise(mapped, size, MADV_DONTFORK);
         return std::unique_ptr<SharedMapping>(new SharedMapping(static_cast<unsigned char*>(mapped), size));

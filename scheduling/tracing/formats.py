@@ -7,7 +7,7 @@ import os
 import struct
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from callboard.core import checks
 from callboard.core.errors import ConfigError
@@ -21,7 +21,7 @@ assert RECORD.size == RECORD_SIZE
 
 # Kinds of records, as in `records.hpp`. An actor has ended, is ready, or is blocked: on input, on
 # room, or on any of several channels.
-_ENDED, _OF_CHANNELS = b"Z", b"u"
+_ENDED, _OF_CHANNELS, _OF_STAGES = b"Z", b"u", b"S"
 _STATES = {_ENDED: "Z", b"R": "R", b"i": "Bi", b"o": "Bo", b"a": "Ba"}
 _OF_WORKERS = {
     b"w": ("waited (", ") for "),
@@ -30,6 +30,17 @@ _OF_WORKERS = {
 }
 
 Names = dict[int, bytes]
+
+
+class ProcessWork(NamedTuple):
+    """A round that a worker process has worked on. Times are in monotonic ns."""
+
+    process: str
+    pid: int
+    operators: str
+    began: int
+    ended: int
+    rows: int
 
 
 class TraceFormat(Protocol):
@@ -45,6 +56,10 @@ class TraceFormat(Protocol):
 
     def instant(self, at: int, text: str) -> bytes:
         """Return an event without duration, at a moment in monotonic ns."""
+        ...
+
+    def work(self, one: ProcessWork) -> bytes:
+        """Return the events of a round in a worker process."""
         ...
 
     def forget_all_but(self, workers: list[WorkerThread]) -> None:
@@ -64,6 +79,8 @@ class PerfettoFormat:
         self._process = TrackEncoder(1)
         self._tracks: dict[WorkerThread, TrackEncoder] = {}
         self._numbers = itertools.count(2)
+        self._processes: dict[int, TrackEncoder] = {}
+        self._segments: dict[str, int] = {}
 
     def header(self) -> bytes:
         """Return the process, its clocks and the track of events."""
@@ -94,6 +111,18 @@ class PerfettoFormat:
         """Return a packet of the process."""
         self._process.add_instant(at, text)
         return self._process.take()
+
+    def work(self, one: ProcessWork) -> bytes:
+        """Return the packets of a slice on the process's track. The first ones describe it."""
+        track = self._processes.get(one.pid)
+        if track is None:
+            track = self._processes[one.pid] = TrackEncoder(next(self._numbers))
+            track.begin_worker(one.pid, one.pid, one.process, one.began)
+        number = self._segments.setdefault(one.operators, len(self._segments) + 1)
+        spent = one.ended - one.began
+        record = RECORD.pack(one.ended, spent, number, 0, one.rows, -1, 0, 0, _OF_STAGES, one.began)
+        track.add(record, {number: one.operators.encode(errors="replace")})
+        return track.take()
 
     def forget_all_but(self, workers: list[WorkerThread]) -> None:
         """Forget the other workers' tracks."""
@@ -153,6 +182,10 @@ class TextFormat:
     def instant(self, at: int, text: str) -> bytes:
         """Return a line."""
         return f"{at} *** {one_line(text)}\n".encode(errors="replace")
+
+    def work(self, one: ProcessWork) -> bytes:
+        """Return nothing: there are no lines for operators."""
+        return b""
 
     def forget_all_but(self, workers: list[WorkerThread]) -> None:
         """Forget the other workers."""

@@ -20,7 +20,7 @@ from callboard.core.handles import public_names
 from callboard.core.log import log
 from callboard.core.monitoring.private_files import new_file, private
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
-from callboard.scheduling.tracing.formats import Names, TraceFormat, format_for
+from callboard.scheduling.tracing.formats import Names, ProcessWork, TraceFormat, format_for
 from callboard.scheduling.tracing.track_encoder import (
     RECORD_SIZE,
     records_written,
@@ -32,6 +32,8 @@ from callboard.scheduling.worker import WorkerThread
 # The records that a trace takes at a time near its end, so that as many as possible fit. The most
 # bytes of a record in a file, without names.
 _FEW, _LONGEST = 64, 1000
+# Rounds of worker processes that a trace collects before it writes them, or keeps at most.
+_MOST_WORK, _MOST_KEPT_WORK = 1000, 50_000
 
 Workers = Callable[[], list[WorkerThread]]
 
@@ -93,6 +95,7 @@ class TraceFile:
         self._reader = reader
         self._on_close = on_close
         self._notes: deque[tuple[int, str]] = deque()
+        self._work: deque[ProcessWork] = deque()
         self._lock = threading.RLock()  # a handler of the log may come back here
         self._pid = os.getpid()
         self._written = 0
@@ -129,6 +132,13 @@ class TraceFile:
         """Record an event of this moment. Any thread, in the middle of anything."""
         self._notes.append((time.monotonic_ns(), text))
 
+    def _note_work(self, one: ProcessWork) -> None:
+        """Record a round of a worker process. Any thread."""
+        self._work.append(one)
+        if len(self._work) >= _MOST_WORK:  # the program's workers may write nothing for long
+            with self._lock:
+                self._write_notes()
+
     def close(self) -> None:
         """End the trace. The file then contains all dispatches that have ended."""
         self._on_close(self)
@@ -146,6 +156,8 @@ class TraceFile:
     def _write_notes(self) -> None:
         while self._notes:
             self._write(self._format.instant(*self._notes.popleft()))
+        while self._work:
+            self._write(self._format.work(self._work.popleft()))
 
     def _write(self, data: bytes, *, is_end: bool = False) -> None:
         if self._file is None:
@@ -201,6 +213,7 @@ class LatestTrace:
         self._kept: deque[TakenRecords] = deque()
         self._size = 0
         self._notes: deque[tuple[int, str]] = deque(maxlen=10_000)
+        self._work: deque[ProcessWork] = deque(maxlen=_MOST_KEPT_WORK)
         self._lock = threading.RLock()
         self._not_before = 0.0
 
@@ -223,12 +236,16 @@ class LatestTrace:
         """Record an event of this moment. Any thread, in the middle of anything."""
         self._notes.append((time.monotonic_ns(), text))
 
+    def note_work(self, one: ProcessWork) -> None:
+        """Record a round of a worker process. Any thread."""
+        self._work.append(one)
+
     def write(self, path: str) -> None:
         """Write the trace to a file, atomically. Raises OSError."""
         with self._lock:
             for worker in self._reader.workers():
                 self.drain(worker)
-            kept, notes = list(self._kept), list(self._notes)
+            kept, notes, work = list(self._kept), list(self._notes), list(self._work)
         made: TraceFormat = format_for(path, None)(self._system)
         oldest = time.monotonic_ns() - int(self.options.seconds * 1e9)
         whole = Path(f"{path}.{os.getpid()}-{threading.get_ident()}.part")
@@ -240,6 +257,9 @@ class LatestTrace:
                 for at, text in notes:
                     if at >= oldest:
                         file.write(made.instant(at, text))
+                for each in work:
+                    if each.ended >= oldest:
+                        file.write(made.work(each))
                 file.write(made.footer())
             whole.replace(path)
         except BaseException:

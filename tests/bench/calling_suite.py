@@ -8,6 +8,8 @@ from players import Game
 
 POOL = "callboard, an actor in a process"
 PIPE = "a process and a pipe"
+COMPILED = "Ray, a compiled graph"
+SHARED = "a process and iceoryx2"
 
 
 def calls(name: str, title: str, smoke: bool, at_once: int) -> Benchmark:
@@ -16,6 +18,8 @@ def calls(name: str, title: str, smoke: bool, at_once: int) -> Benchmark:
         game.alone("callboard", "ours", by="callboard", at_once=at_once),
         game.alone(POOL, "ours", 1 / 5, by="pool", at_once=at_once),
         game.alone("Ray", "peer", 1 / 20, by="ray", at_once=at_once),
+        game.alone(COMPILED, "peer", 1 / 20, by="ray_compiled", at_once=at_once),
+        game.alone(SHARED, "peer", 1 / 5, by="shared_memory", at_once=at_once),
         game.alone(PIPE, "floor", 1 / 5, by="pipe", at_once=at_once),
     ]
     return Benchmark(name, title, "calls/s", players, costs=True)
@@ -31,7 +35,8 @@ def in_batches(smoke: bool) -> Benchmark:
 
 def targets() -> Iterator[Target]:
     for name in CALLING:
-        yield Target(f"{name}: a pool against Ray", 2.0, ratio(name, "Ray", POOL))
+        for peer in ("Ray", COMPILED, SHARED):
+            yield Target(f"{name}: a pool against {peer}", 2.0, ratio(name, peer, POOL))
 
 
 CALLING: dict[str, Callable[[bool], Benchmark]] = {

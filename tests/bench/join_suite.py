@@ -11,6 +11,7 @@ def by_function(smoke: bool) -> Benchmark:
     game = Game("streams.band_join", 20_000, 2_000, smoke)
     players = [
         game.alone("callboard", "ours", by="graph", where="function"),
+        game.alone("callboard, 2 processes", "ours", by="graph", where="function", processes=2),
         game.alone("callboard, Band", "ours", 20, by="graph"),
         game.alone("plain Python", "floor", by="plain"),
         game.alone("Bytewax, stateful_flat_map", "peer", by="stateful"),

@@ -7,11 +7,12 @@ from typing import Any
 
 from calling_suite import PIPE, POOL
 from competitor import Benchmark, Competitor, Role
-from measures import Target, ahead, cost, more, ratio, value
+from measures import Target, ahead, best_of, cost, more, ratio, value
 from players import Game
 
 LOOP, COPIES = "a loop", "two copies in memory"
 NONE, ONE, TWO = "callboard", "callboard, 1 process", "callboard, 2 processes"
+AUTO = "callboard, auto"
 OURS = {NONE: 0, ONE: 1, TWO: 2}
 POOLS = {
     "multiprocessing": "multiprocessing",
@@ -20,9 +21,11 @@ POOLS = {
     "mpire": "mpire",
 }
 FRAMEWORKS = {"Bytewax": "bytewax", "Ray Data": "ray_data", "Spark": "spark"}
-PEERS = (*POOLS, *FRAMEWORKS)  # all with two processes
+WITHOUT_KEYS = {"Grain": "grain"}
+PEERS = (*POOLS, *FRAMEWORKS, *WITHOUT_KEYS)  # all with two processes
 SLOW = {"Ray Data": 1 / 2}  # of the rows: they get fewer
 ROWS = {1: 1_000_000, 5: 300_000, 50: 40_000, 500: 4_000}  # by the microseconds of each
+STEADY = {0.2: 3_000_000, 1: 1_500_000, 5: 400_000, 50: 50_000}  # after the first second
 VALUES = {  # their titles, and how many
     "tuples": ("Tuples of two integers", 1_000_000),
     "dicts": ("Dicts of three fields", 400_000),
@@ -59,12 +62,34 @@ def name_of(kind: str, microseconds: int) -> str:
     return f"processes_{kind}_{microseconds}us"
 
 
+def auto_name(kind: str, microseconds: float) -> str:
+    return f"processes_auto_{kind}_{microseconds:g}us"
+
+
 def calculation(smoke: bool, kind: str, microseconds: int) -> Benchmark:
     game = Game("processes.playing", ROWS[microseconds], 64, smoke)
     options: dict[str, Any] = {"microseconds": microseconds, "keyed": str(kind == "keyed").lower()}
     title = f"Rows of {microseconds} us in Python, {kind}"
-    several = players(game, POOLS | FRAMEWORKS, **options)
+    peers = POOLS | FRAMEWORKS | ({} if kind == "keyed" else WITHOUT_KEYS)
+    several = players(game, peers, **options)
     return Benchmark(name_of(kind, microseconds), title, "rows/s", several, costs=True)
+
+
+def auto(smoke: bool, kind: str, microseconds: float) -> Benchmark:
+    game = Game("processes.steady", STEADY[microseconds], 64, smoke)
+    several = [
+        game.alone(
+            name,
+            "ours",
+            processes=processes,
+            microseconds=microseconds,
+            keyed=str(kind == "keyed").lower(),
+            seconds=0 if smoke else 1,
+        )
+        for name, processes in ((NONE, 0), (TWO, 2), (AUTO, "auto"))
+    ]
+    title = f"Rows of {microseconds:g} us in Python, {kind}, after a second"
+    return Benchmark(auto_name(kind, microseconds), title, "rows/s", several, costs=True)
 
 
 def values(smoke: bool, name: str) -> Benchmark:
@@ -106,6 +131,10 @@ def targets() -> Iterator[Target]:
             title = f"Rows of {microseconds} us in Python, {kind}, 2 processes"
             yield Target(f"{title} against a loop", wanted, ratio(name, LOOP, TWO))
             yield Target(f"{title} against the best peer", 1.0, ahead(name, PEERS, TWO))
+    for kind, steady in product(WANTED, STEADY):
+        name = auto_name(kind, steady)
+        title = f"Rows of {steady:g} us in Python, {kind}, auto against the better choice"
+        yield Target(title, 0.95, best_of(name, (NONE, TWO), AUTO))
     yield Target(
         "Rows of 1 us in Python, 2 processes against none",
         1.0,
@@ -141,6 +170,10 @@ PROCESSES: dict[str, Callable[[bool], Benchmark]] = {
     **{
         name_of(kind, microseconds): partial(calculation, kind=kind, microseconds=microseconds)
         for kind, microseconds in product(WANTED, ROWS)
+    },
+    **{
+        auto_name(kind, microseconds): partial(auto, kind=kind, microseconds=microseconds)
+        for kind, microseconds in product(WANTED, STEADY)
     },
     **{f"processes_{name}": partial(values, name=name) for name in VALUES},
     "processes_asks": asks,

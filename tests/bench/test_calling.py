@@ -2,21 +2,25 @@
 
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
 pytestmark = pytest.mark.usefixtures("bench_modules")
 
+RAY = ("ray", "ray_compiled")
+MODULES = {"shared_memory": "iceoryx2", **dict.fromkeys(RAY, "ray")}
+
 
 @pytest.mark.parametrize(
     ("by", "at_once"),
-    [("callboard", 1), ("callboard", 7), ("pool", 1), ("pool", 7), ("pipe", 7), ("ray", 7)],
+    [*product(["callboard", "pool", "shared_memory"], [1, 7]), *product(["pipe", *RAY], [7])],
 )
 def test_all_answers_come(by: str, at_once: int) -> None:
     import one
 
-    if by == "ray":
-        pytest.importorskip("ray")
+    if by in MODULES:
+        pytest.importorskip(MODULES[by])
     result = one.play("calling.playing", "none", 40, {"by": by, "at_once": at_once})
     answers = hash(tuple(range(1, 41)))
     assert (result.got, result.want) == (answers, answers)

@@ -10,7 +10,10 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("bench_modules")
 
-MODULES = {"joblib": "joblib", "mpire": "mpire", "bytewax": "bytewax", "ray_data": "ray.data"}
+MODULES = {
+    "ray_data": "ray.data",
+    **{name: name for name in ("bytewax", "grain", "joblib", "mpire")},
+}
 POOLS = ("multiprocessing", "futures", "joblib", "mpire")
 
 
@@ -29,6 +32,23 @@ def check(by: str, n: int, **options: Any) -> None:
 @pytest.mark.parametrize("by", ["loop", "callboard", *POOLS, "bytewax", "ray_data"])
 def test_the_outputs_of_rows_are_those_of_a_loop(by: str, keyed: bool) -> None:
     check(by, 1_100, microseconds=5, keyed=keyed)
+
+
+def test_the_outputs_of_grain_are_those_of_a_loop() -> None:
+    check("grain", 5_000, microseconds=5)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("processes", [0, 2, "auto"])
+def test_the_outputs_behind_those_of_the_first_seconds_are_those_of_a_loop(
+    processes: int | str, keyed: bool
+) -> None:
+    import one
+
+    options = {"processes": processes, "keyed": keyed, "seconds": 0.01, "microseconds": 0.2}
+    result = one.play("processes.steady", "none", 100, options)
+    assert result.want[0] >= 100
+    assert result.got == result.want
 
 
 @pytest.mark.parametrize("keyed", ["false", "true"])

@@ -165,7 +165,7 @@ seed "a record is published relaxed" mailbox/shared/byte_ring.hpp \
     's/written\.store(place_, release)/written.store(place_, relaxed)/' \
     stress_byte_ring "in one mapping" "data race" "-O0 -fsanitize=thread"
 seed "a sleep does not look at the event count again" mailbox/shared/event_count.hpp \
-    's/return word_\.compare_exchange_strong(looked, looked | sleeping, relaxed);/return (void)looked, word_.fetch_or(sleeping, relaxed), true;/' \
+    's/return word_\.compare_exchange_strong(looked, (looked + one) | sleeping, relaxed);/return (void)looked, word_.fetch_or(sleeping, relaxed), true;/' \
     stress_byte_ring "in one mapping" "a wake-up was lost" "-O0"
 seed "a record is published before its bytes are written" mailbox/shared/byte_ring.hpp \
     's/return record;/publish(); return record;/' \
@@ -173,6 +173,30 @@ seed "a record is published before its bytes are written" mailbox/shared/byte_ri
 seed "a header is believed" mailbox/shared/byte_ring.hpp \
     's/if (room > to_end || room > written_ - place_) return mark_broken(), false;//' \
     test_byte_ring "no end leaves the ring" "record.size <= " "-O0"
+seed "a notifier takes the wake-up before it wakes" mailbox/shared/event_count.hpp \
+    's/^        wake();$/word_.fetch_and(~sleeping, relaxed); wake();/' \
+    test_event_count "stopped at any instruction" "wakes(left" "-O0"
+seed "a late notifier ends a later sleep" mailbox/shared/event_count.hpp \
+    's/(looked + one) | sleeping, relaxed/looked | sleeping, relaxed/' \
+    test_event_count "comes late" "wakes(events)" "-O0"
+seed "a writer does not say that it wants room" mailbox/shared/message_ring.hpp \
+    's/ring_.wants_room.exchange(1, acquire);//' \
+    stress_inbox "in one mapping" "a wake-up was lost" "-O0"
+seed "a successor overwrites what was published" mailbox/shared/byte_ring.hpp \
+    's/published_ = place_ = counters.written.load(relaxed);//' \
+    test_message_ring "after a writer's death" "joined" "-O0"
+seed "the pieces of two messages are joined" mailbox/shared/message_ring.hpp \
+    's/if (is_first) has_begun_ = true, pieces_.clear();/if (is_first) has_begun_ = true;/' \
+    test_message_ring "without its first pieces" "joined" "-O0"
+seed "a piece is given back before it is copied" mailbox/shared/message_ring.hpp \
+    's/if (is_wanted) pieces_.insert/finish_piece(wake_writer); if (is_wanted) pieces_.insert/' \
+    stress_inbox "in one mapping" "data race" "-O0 -fsanitize=thread"
+seed "an inbox stays with one process" mailbox/shared/inbox.hpp \
+    's/left_ != 0 \&\& //' \
+    test_inbox "without end" "heard" "-O0"
+seed "a successor has the rings that its predecessor broke" mailbox/shared/inbox.hpp \
+    's/other.back->clear();//' \
+    test_inbox "nonsense" "is_broken" "-O0"
 seed "a block is returned relaxed" mailbox/shared/blocks.hpp \
     's/returned\[first_\]\.store(1, release)/returned[first_].store(1, relaxed)/' \
     stress_blocks "in one mapping" "data race" "-O0 -fsanitize=thread"

@@ -86,7 +86,7 @@ void everything_arrives(bool two, std::uint64_t capacity, std::uint64_t all) {
             RingWriter writer(region.counters, region.bytes, capacity);
             const auto publish = [&] {
                 writer.publish();
-                if (region.records.notify()) records.wake();
+                region.records.notify([&] { records.wake(); });
             };
             for (std::uint64_t number = 0; number < all; ++number) {
                 if (!try_write(writer, number)) {
@@ -104,7 +104,7 @@ void everything_arrives(bool two, std::uint64_t capacity, std::uint64_t all) {
             for (std::uint64_t number = 0; number < all; ++number) {
                 until(region.records, records, [&] { return reader.next(record); });
                 wrong += !is_record(record, number, capacity / 2 - callboard::RecordHeader::unit);
-                if (reader.finish() && region.room.notify()) room.wake();
+                if (reader.finish()) region.room.notify([&] { room.wake(); });
                 random.pause();
             }
             CHECK(!reader.is_broken() && !reader.next(record));

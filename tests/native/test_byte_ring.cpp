@@ -1,20 +1,18 @@
 // The contract of the ring of bytes, ends that write nonsense, and processes that die at any instruction.
 // stress_byte_ring.cpp has the two threads.
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <new>
 #include <string>
 
 #include "callboard/core/mix.hpp"
 #include "check.hpp"
 #include "rings.hpp"
+#include "stepping.hpp"
 
 using callboard::RecordHeader;
 using namespace rings;
+using stepping::after_each_instruction;
+using stepping::Shared;
 
 namespace {
 
@@ -35,35 +33,7 @@ struct SharedRing {
 
     RingCounters counters;
     unsigned char bytes[capacity];
-
-    static SharedRing* make() {
-        void* const memory =
-            mmap(nullptr, sizeof(SharedRing), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        return new (memory) SharedRing{};
-    }
-    void unmap() { munmap(this, sizeof *this); }
 };
-
-// A child runs `body`. Calls `look` after each of its instructions: it sees the memory as if the child had died there.
-// Returns how often; 0 where processes cannot be traced, as under an emulator.
-template <class Body, class Look>
-int after_each_instruction(Body body, Look look) {
-    const pid_t child = fork();
-    if (child == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(0);
-        raise(SIGSTOP);
-        body();
-        _exit(0);
-    }
-    int status = 0, looks = 0;
-    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
-        look();
-        ++looks;
-        if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) kill(child, SIGKILL);
-    }
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    return looks;
-}
 
 }  // namespace
 
@@ -217,7 +187,7 @@ TEST("whatever the other end writes, no end leaves the ring") {
 
 // The third record goes around the end of the ring.
 TEST("of a writer that dies at any instruction the reader sees the published records, whole and in order") {
-    SharedRing* const shared = SharedRing::make();
+    const Shared<SharedRing> shared;
     RingWriter writer(shared->counters, shared->bytes, shared->capacity);
     RingReader reader(shared->counters, shared->bytes, shared->capacity);
     RingReader::Record record;
@@ -239,11 +209,10 @@ TEST("of a writer that dies at any instruction the reader sees the published rec
         seen = read;
     });
     if (looks != 0) CHECK_EQUAL(seen, 3u);
-    shared->unmap();
 }
 
 TEST("after the death of a reader at any instruction the writer has the room of the finished records") {
-    SharedRing* const shared = SharedRing::make();
+    const Shared<SharedRing> shared;
     RingWriter writer(shared->counters, shared->bytes, shared->capacity);
     RingReader reader(shared->counters, shared->bytes, shared->capacity);
     while (writer.reserve(48, 0) != nullptr) {}
@@ -260,7 +229,6 @@ TEST("after the death of a reader at any instruction the writer has the room of 
         CHECK(!left.is_broken());
     });
     if (looks != 0) CHECK_EQUAL(room, shared->capacity);
-    shared->unmap();
 }
 
 CHECK_MAIN

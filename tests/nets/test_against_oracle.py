@@ -21,6 +21,7 @@ from callboard.nets.types.typed import infer
 from callboard.testing import ManualSystem
 from tests.nets.inference import inputs_of
 from tests.nets.oracle import Record, counted, run
+from tests.nets.places import change_places, have_two_cores
 from tests.nets.programs import ORDERED, PROGRAMS, Program
 from tests.nets.strategies import Drawn, nets_with_records, parts_of
 
@@ -31,10 +32,14 @@ TIMEOUT = 60.0
 
 
 class Laboratory:
-    """Runs nets in one system, and collects the dead letters of each run."""
+    """Runs nets in one system, and collects the dead letters of each run.
 
-    def __init__(self, system: ActorSystem) -> None:
+    `together`: the records of a run are sent in one message.
+    """
+
+    def __init__(self, system: ActorSystem, *, together: bool) -> None:
         self.system = system
+        self.together = together
         self.letters: list[DeadLetter] = []
         system.dead_letters.subscribe(self.letters.append)
 
@@ -50,7 +55,8 @@ class Laboratory:
         """Return what a run puts out, and its dead letters by their reasons."""
         self.letters.clear()
         at_work = self.system.run(net)
-        at_work.send(records, timeout=TIMEOUT)
+        for sent in [records] if self.together else [[record] for record in records]:
+            at_work.send(sent, timeout=TIMEOUT)
         outputs = [dict(record) for record in at_work.finish(TIMEOUT)]
         letters: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for letter in self.letters:
@@ -62,6 +68,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "one worker": {"workers": 1},
     "two workers": {"workers": 2},
     "two processes": {"processes": 2},
+    "changing places": {"processes": "auto"},
 }
 
 
@@ -69,8 +76,11 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 def laboratory(request: pytest.FixtureRequest, root: Path) -> Iterator[Laboratory]:
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(root))  # where processes find the functions of boxes
+        if changes := request.param == "changing places":
+            have_two_cores(patched)
+            change_places(patched)
         with ActorSystem(**SYSTEMS[request.param]) as system:
-            yield Laboratory(system)
+            yield Laboratory(system, together=not changes)
 
 
 @given(nets_with_records())

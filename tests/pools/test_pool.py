@@ -228,6 +228,7 @@ def test_failures_and_answers_are_those_of_actors(system: ActorSystem, tmp_path:
     assert pids(pool) == {before}  # its actor was restarted, and the process stays
     pool.tell_many(["stop", 1, 2])
     eventually(lambda: not is_running(before), "the end of an actor is that of its process")
+    eventually(lambda: has_answers(pool), "there is another process")
     assert len(pids(pool) - {before}) == 1
     left = {(letter.message, letter.reason) for letter in found[2:]}
     assert left <= {(n, reason) for n in (1, 2) for reason in ("stopped", "lost")}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from callboard import ActorSystem
-from callboard.observing.top_frames import frame_of
+from callboard.observing.top_frames import ProcessRow, frame_of
 from callboard.observing.watching import SystemView
 from callboard.remote.errors import ConnectionLost
 from tests.pools.workers import Work
@@ -29,15 +28,15 @@ def test_a_process_that_has_ended_is_counted_at_its_place(tmp_path: Path) -> Non
         pool.tell("die")
         view = SystemView(system._runtime)
 
-        def process() -> Mapping[str, Any]:
+        def process() -> ProcessRow:
             (run,) = frame_of(None, view.look()).runs
             (one,) = run.processes
             return one
 
-        eventually(lambda: process()["ends"] == 1, "it has ended")
+        eventually(lambda: process().ends == 1, "it has ended")
         now = answered(pool)
         found = process()
-        assert (found["name"], found["pid"], found["waiting"]) == ("/work/1", now, 0)
+        assert (found.name, found.pid, found.waiting) == ("/work/1", now, 0)
         assert now != before
 
 
@@ -48,6 +47,19 @@ def test_processes_of_pools_have_reasons(tmp_path: Path) -> None:
         system.drain(60)
         (one,) = frame_of(None, SystemView(system._runtime).look()).runs
         assert one.title == "pool /work"
-        assert [(row.name, row.words) for row in one.operators] == [
+        assert [(row.name, row.words) for row in one.processes] == [
             ("/work/1", system.why_waiting().of("/work/1").words)
         ]
+
+
+def test_messages_to_processes_and_their_bytes_are_counted(tmp_path: Path) -> None:
+    with ActorSystem("shop", workers=1) as system:
+        pool = system.pool(Work, str(tmp_path), processes=1, name="work")
+        pool.ask("x" * 10_000).result(60)
+        pool.tell_many(range(10))
+        system.drain(60)
+        (one,) = system.statistics().processes
+        assert (one.name, one.done, one.waiting, one.ends) == ("/work/1", 11, 0, 0)
+        assert 10_000 < one.sent < 11_000
+        assert one.received > 0
+        assert one.busy > 0

@@ -257,7 +257,11 @@ PRIORITIES = "fifo, two_level, weighted, shortest_first, longest_queue"
     [
         (
             {"wrokers": 2},
-            "no setting 'wrokers'; there are name, workers, processes, elasticity, threading",
+            "no setting 'wrokers'; there are name, workers, processes, shared_memory, elasticity",
+        ),
+        (
+            {"shared_memory": 65535},
+            "shared_memory must be a whole number from 65536 to 1099511627776, got 65535",
         ),
         ({"workers": 0}, "workers must be a whole number from 1 to 1024, got 0"),
         ({"workers": "2"}, "workers must be a whole number .*, or a range such as .*, got '2'"),

@@ -29,6 +29,11 @@ def number(row: Any) -> int:
     return int(row) % 1009
 
 
+def is_above(left: Any, right: Any) -> bool:
+    """Compare the numbers of two rows."""
+    return number(left) % 11 > number(right) % 13
+
+
 class Refused(Exception):
     """What the functions here raise."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callboard.scheduling.flow.threading_models import MODELS
 from callboard.streams import Band, Equal, Graph, Watermark, entry
-from tests.streams.functions import Functions, number
+from tests.streams.functions import Functions, is_above, number
 from tests.streams.kinds import KINDS, Op
 from tests.streams.shapes import Chain, Fork, Mark
 
@@ -113,7 +113,7 @@ windows = st.one_of(
 joins = st.fixed_dictionaries(
     {
         **in_time,
-        "where": st.sampled_from([None, Equal(Functions(4).key), Band(number, 5)]),
+        "where": st.sampled_from([None, Equal(Functions(4).key), Band(number, 5), is_above]),
         "how": st.sampled_from(["inner", "left", "right", "outer", "semi", "anti"]),
         "lanes": st.sampled_from([1, 3]),
     }

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from callboard import ActorSystem
 from callboard.mailbox.shared.blocks import SharedBlock
+from callboard.scheduling.config import LEAST_SHARED_MEMORY
 from callboard.streams import Graph, StreamError, entry
-from callboard.worker_processes import message_blocks
 from callboard.worker_processes.message_blocks import LARGE, MessageBlocks, make_blocks, open_blocks
 from callboard.worker_processes.pickling import loads, parts_in_process, parts_of
 from callboard.worker_processes.worker import ANSWER
@@ -34,6 +34,7 @@ else:
     pa = pytest.importorskip("pyarrow")
 
 MEGABYTE = 1 << 20
+PAGES = 1024
 
 
 @pytest.fixture(autouse=True)
@@ -46,12 +47,6 @@ def system(root: Path) -> Iterator[ActorSystem]:
     with pytest.MonkeyPatch.context() as patched, ActorSystem(processes=2) as made:
         patched.syspath_prepend(str(root))
         yield made
-
-
-@pytest.fixture
-def small_regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make regions of half a megabyte."""
-    monkeypatch.setattr(message_blocks, "_PAGES", 128)
 
 
 def run(system: ActorSystem, graph: Graph[Any], sent: Any, **options: Any) -> Any:
@@ -83,6 +78,10 @@ def next_of(array: Array) -> Array:
 
 def with_its_place(array: Array) -> tuple[bool, int, Array]:
     return is_in_block(array), os.getpid(), next_of(array)
+
+
+def sum_of(total: Array, array: Array) -> Array:
+    return total + array
 
 
 def filled(array: Array) -> Array:
@@ -185,14 +184,12 @@ def test_views_outlive_the_system() -> None:
     assert table["a"].to_pylist() == [*range(50_000)]
 
 
-@pytest.mark.usefixtures("small_regions")
 def test_blocks_are_free_again_when_their_views_are_gone() -> None:
-    size = 128 * 4096 // 16
-    with ActorSystem(processes=1) as system:
+    with ActorSystem(processes=1, shared_memory=MEGABYTE) as system:
         made = system.run(entry("rows").map(with_its_place).collect(), batch_size=1, window=1)
         results = made.results(limit=1)
         for at in range(300):
-            made.send("rows", arrays(1, size))
+            made.send("rows", arrays(1, LARGE))
             was_in_block, _, array = next(results)
             assert was_in_block
             assert is_in_block(array)
@@ -201,28 +198,41 @@ def test_blocks_are_free_again_when_their_views_are_gone() -> None:
         made.finish(timeout=60)
 
 
-@pytest.mark.usefixtures("small_regions")
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_values_without_room_in_the_region_pass_in_their_messages(batch_size: int) -> None:
     sizes = [40_000, 3_000_000, 400_000, 500_000, 33_000, 50] * 4
     sent = [np.full(size, at, np.uint8) for at, size in enumerate(sizes)]
-    with ActorSystem(processes=2) as system:
+    with ActorSystem(processes=2, shared_memory=MEGABYTE) as system:
         graph = entry("rows").map(next_of).collect()
         found = run(system, graph, sent, batch_size=batch_size)
     for array, before in zip(found, sent, strict=True):
         np.testing.assert_array_equal(array, before + 1)
 
 
-@pytest.mark.usefixtures("small_regions")
 def test_outputs_that_are_kept_leave_room_for_others() -> None:
     sent = arrays(100, 40_000)
-    with ActorSystem(processes=1) as system:
+    with ActorSystem(processes=1, shared_memory=MEGABYTE) as system:
         graph = entry("rows").map(next_of).collect()
         kept = run(system, graph, sent, batch_size=1)
         (later,) = run(system, graph, sent[:1])
     assert 0 < sum(map(is_in_block, kept)) < 10
     assert not is_in_block(later)
     assert [int(array[-1]) for array in kept] == [at + 1 for at in range(100)]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rows_larger_than_all_shared_memory_pass_both_ways(processes: int) -> None:
+    sent = arrays(12, 10 * LEAST_SHARED_MEMORY)
+    stateless = entry("rows").map(next_of).collect()
+    by_key = entry("rows").key_by(lambda array: int(array[0]) % 2)
+    keyed = by_key.scan(0, sum_of).collect()  # type: ignore[arg-type]
+    with ActorSystem(processes=processes, shared_memory=LEAST_SHARED_MEMORY) as system:
+        for array, before in zip(run(system, stateless, sent), sent, strict=True):
+            np.testing.assert_array_equal(array, before + 1)
+        sums = run(system, keyed, sent, batch_size=3)
+    for at, (key, array) in enumerate(sums):
+        assert key == at % 2
+        np.testing.assert_array_equal(array, sum(sent[at % 2 : at + 1 : 2]))
 
 
 def test_killed_processes_lose_and_double_no_large_rows() -> None:
@@ -309,7 +319,7 @@ def test_a_function_may_fork_its_process(system: ActorSystem) -> None:
 @pytest.fixture
 def both() -> tuple[MessageBlocks, MessageBlocks]:
     made: list[int] = []
-    first, spec = make_blocks(made)
+    first, spec = make_blocks(PAGES, made)
     return first, open_blocks(spec)
 
 
@@ -353,7 +363,7 @@ def test_a_class_of_a_function_with_a_large_array_travels_back(
 @given(st.binary(max_size=100), st.integers(0, 40), st.integers(0, 5))
 def test_a_message_of_nonsense_is_a_value_error(nonsense: bytes, at: int, count: int) -> None:
     made: list[int] = []
-    _, spec = make_blocks(made)
+    _, spec = make_blocks(PAGES, made)
     second = open_blocks(spec)
     for message in (nonsense, bytes(at) + struct.pack("<I", count) + nonsense):
         try:
@@ -374,7 +384,7 @@ def test_a_message_of_nonsense_is_a_value_error(nonsense: bytes, at: int, count:
     ],
 )
 def test_a_table_that_does_not_fit_its_message_is_a_value_error(message: bytes, said: str) -> None:
-    _, spec = make_blocks([])
+    _, spec = make_blocks(PAGES, [])
     second = open_blocks(spec)
     with pytest.raises(ValueError, match=said):
         second.parts(message, 0)

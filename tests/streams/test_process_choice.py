@@ -102,7 +102,7 @@ def test_rounds_run_here_first_and_then_in_the_processes(
 
 
 def test_costs_decide_where_a_segment_runs(system: ActorSystem) -> None:
-    segment = ChosenSegment(running.WorkerProcesses("none", 2), b"", [], 2)
+    segment = ChosenSegment(running.WorkerProcesses("none", 2, 1 << 20), b"", [], 2)
 
     def look(work: float, hand_over: float) -> bool:
         for _ in range(30):
@@ -138,20 +138,27 @@ def test_a_row_or_an_output_that_cannot_be_pickled_keeps_a_segment_here(
     assert locks.reason.endswith("cannot be pickled")
 
 
-def test_a_function_that_cannot_be_pickled_and_states_stay_here(
+def test_a_function_that_cannot_be_pickled_stays_here(
     system: ActorSystem, always_away: None
 ) -> None:
     lock = threading.Lock()
 
     def locked(row: int) -> int:
         with lock:
-            return row
+            return os.getpid()
 
     def last(_: Any, row: int) -> int:
-        return os.getpid()
+        with lock:
+            return row
 
-    graph = entry("rows", int).map(locked).scan(None, last).collect()
-    assert set(run(system, graph, range(100))) == {os.getpid()}
+    made = system.run(entry("rows", int).map(locked).scan(None, last, name="last").collect())
+    made.send("rows", range(100))
+    assert set(made.finish(timeout=60)) == {os.getpid()}
+    for one in made.statistics().operators[:2]:
+        assert (one.thread, one.reason) == (
+            "",
+            "its function cannot be pickled: cannot pickle '_thread.lock' object",
+        )
 
 
 def test_statistics_say_where_operators_run_and_why(system: ActorSystem) -> None:
@@ -165,7 +172,8 @@ def test_statistics_say_where_operators_run_and_why(system: ActorSystem) -> None
     (long_one, picky, collect) = made.statistics().operators
     assert long_one.thread == picky.thread == "worker processes"
     assert "us of work a row" in long_one.reason
-    assert (collect.thread, collect.reason) == ("", "")
+    assert collect.thread == ""
+    assert collect.reason == "operators of the kind 'collect' stay in the program"
     assert (long_one.rows_in, picky.rows_in, picky.rows_out) == (400, 400, 400)
 
 
@@ -175,7 +183,7 @@ def test_on_one_core_there_are_no_processes(monkeypatch: pytest.MonkeyPatch) -> 
         made = system.run(entry("rows", int).map(tripled).collect())
         made.send("rows", [1])
         assert made.finish(timeout=60) == [3]
-        assert made.statistics().operators[0].reason == ""
+        assert made.statistics().operators[0].reason == "there is one usable core"
 
 
 def test_another_word_is_refused() -> None:

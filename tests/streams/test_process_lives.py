@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import re
 import select
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,9 +132,11 @@ def test_threads_of_a_function_log_beside_it(
     assert [record.getMessage() for record in found] == ["x" * 10_000] * 200
 
 
-def test_a_breakpoint_says_where_to_debug(system: ActorSystem) -> None:
-    with pytest.raises(StreamError) as caught:
-        run(system, entry("rows", int).map(lambda _: breakpoint()).collect(), [1])
+def test_a_breakpoint_says_where_to_debug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)  # a library may have set it
+    graph = entry("rows", int).map(lambda _: breakpoint()).collect()
+    with ActorSystem(processes=1) as system, pytest.raises(StreamError) as caught:
+        run(system, graph, [1])
     assert "keep the operator in the program by here()" in str(caught.value.__cause__)
 
 
@@ -160,6 +165,14 @@ def test_wrong_numbers_of_processes_are_refused() -> None:
             ActorSystem(processes=wrong)  # type: ignore[arg-type]
 
 
+def test_a_process_that_is_suspended_does_not_hold_up_the_end_of_the_system() -> None:
+    with ActorSystem(processes=1) as system:
+        (process,) = run(system, entry("rows", int).map(process_of).collect(), [1])
+        os.kill(process, signal.SIGSTOP)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
 def test_descriptors_and_processes_end_with_the_system() -> None:
     graph = entry("rows", int).map(process_of).collect()
 
@@ -175,6 +188,90 @@ def test_descriptors_and_processes_end_with_the_system() -> None:
                 os.kill(process, 0)
         before = before or descriptors()
     assert descriptors() <= before
+
+
+@pytest.mark.parametrize("name", ["memfd_create", "eventfd"])
+def test_a_container_that_forbids_a_system_call_is_an_error_that_names_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: Any) -> int:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    forbidden.__name__ = name
+    monkeypatch.setattr(os, name, forbidden)
+    said = rf"cannot be started: \[Errno 38\] {name}: Function not implemented"
+    with ActorSystem(processes=2) as system:
+        for _ in range(2):
+            with pytest.raises(StreamError) as caught:
+                run(system, entry("rows", int).map(tripled).collect(), range(100))
+            assert re.search(said, str(caught.value.__cause__))
+        with pytest.raises(StreamError) as caught:
+            run(system, entry("rows", int).scan(0, max).collect(), range(100))
+        assert re.search(said, str(caught.value.__cause__))
+
+
+def limited(resource: str, limit: int, options: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with a limit of a resource, which no wait holds up."""
+    program = textwrap.dedent(f"""
+        import resource
+        from callboard import ActorSystem
+        from callboard.streams import StreamError, entry
+        from callboard.worker_processes import place
+
+        place._BACKOFF = place._MOST_BACKOFF = 0.001
+        resource.setrlimit(resource.{resource}, ({limit}, {limit}))
+        with ActorSystem(workers=2, {options}) as system:
+            stateless = entry("rows").map(lambda row: row * 2)
+            for graph in stateless.collect(), stateless.key_by(abs).scan(0, max).collect():
+                run = system.run(graph, batch_size=1)
+                try:
+                    run.send("rows", range(100))
+                    print(len(run.finish(timeout=60)))
+                except StreamError as error:
+                    print(error.__cause__)
+    """)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_two_processes_need_few_descriptors() -> None:
+    ran = limited("RLIMIT_NOFILE", 64, "processes=2")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "100\n100\n", "")
+
+
+def test_processes_without_descriptors_leave_the_rounds_to_others_or_say_so() -> None:
+    ran = limited("RLIMIT_NOFILE", 64, "processes=16")
+    others, all_of_them = ran.stdout.splitlines()  # states are in all processes
+    assert others == "100"
+    assert "it cannot be started: [Errno 24]" in all_of_them
+    assert all_of_them.endswith("Too many open files")  # behind the name of the call, or without
+
+
+def test_processes_without_memory_are_an_error_that_says_so() -> None:
+    ran = limited("RLIMIT_AS", 8 << 30, "processes=2, shared_memory=1 << 36")
+    for line in ran.stdout.splitlines():
+        assert line.endswith("bytes of shared memory cannot be mapped")
+    assert len(ran.stdout.splitlines()) == 2
+
+
+def test_a_full_dev_shm_is_no_obstacle(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    full = "mount -t tmpfs -o size=64k none /dev/shm && ! head -c 1M /dev/zero > /dev/shm/full"
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    try:
+        subprocess.run([*command, full], check=True, capture_output=True, timeout=60)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"nothing can be mounted here: {error}")
+    ran = subprocess.run(
+        [*command, f'{full} 2> /dev/null; exec "$0" "$1"', sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
 
 
 PROGRAM = """

@@ -105,9 +105,49 @@ def test_functions_run_in_the_processes_and_not_after_here(system: ActorSystem) 
     assert set(run(system, scanned, range(10))) == {os.getpid()}
 
 
-def test_run_on_ends_what_here_began(system: ActorSystem) -> None:
-    graph = entry("rows", int).here().map(tripled).run_on("dynamic").map(process_of).collect()
-    assert os.getpid() not in run(system, graph, range(10))
+def test_a_part_of_a_graph_runs_in_processes(system: ActorSystem) -> None:
+    first = entry("rows", int).here().map(lambda row: [process_of(row)], name="first")
+    second = first.in_processes().map(lambda row: [*row, process_of(row)], name="second")
+    third = second.here().run_on("dynamic").map(lambda row: [*row, process_of(row)], name="third")
+    made = system.run(third.collect())
+    made.send("rows", range(10))
+    for before, there, after in made.finish(timeout=60):
+        assert before == after == os.getpid() != there
+    assert made.describe().splitlines() == [
+        "first    map, any worker: here()",
+        "second   map, worker processes",
+        "third    map, any worker: here()",
+        "collect  collect, any worker: operators of the kind 'collect' stay in the program",
+    ]
+
+
+def test_statistics_say_why_operators_stay_in_the_program(system: ActorSystem) -> None:
+    async def later(row: int) -> int:
+        return row
+
+    graph = (
+        entry("rows", int)
+        .map(abs, releases_gil=True, name="free")
+        .max_workers(1)
+        .map(tripled, name="limited")
+        .map(later, in_flight=2, name="later")
+        .run_on("dedicated")
+        .map(tripled, name="dedicated")
+        .run_on("dynamic")
+        .count(name="count")
+        .collect()
+    )
+    made = system.run(graph)
+    made.send("rows", [1])
+    made.finish(timeout=60)
+    assert {one.name: one.reason for one in made.statistics().operators} == {
+        "free": "it releases the interpreter's lock",
+        "limited": "max_workers() limits it",
+        "later": "it waits for answers",
+        "dedicated": "its threading model is 'dedicated'",
+        "count": "operators of the kind 'count' stay in the program",
+        "collect": "operators of the kind 'collect' stay in the program",
+    }
 
 
 def test_operators_in_a_row_run_in_one_process(system: ActorSystem) -> None:

@@ -19,6 +19,7 @@ from callboard.core.errors import ConfigError, WouldBlock
 from callboard.observing import record_trace
 from callboard.streams import Run, RunEnded, RunError, StreamError, WhatIf, entry
 from callboard.streams.experiments.what_if import Period, WhatIfs, compared
+from callboard.streams.running.build import OperatorPlace
 from callboard.testing import ManualSystem
 
 T = TypeVar("T")
@@ -213,6 +214,33 @@ def test_an_operator_of_the_senders_thread_is_refused() -> None:
         assert run.what_if() == WhatIfs()
         with pytest.raises(RunError, match="sending thread runs 'first'"):
             run.what_if("first")
+
+
+@pytest.mark.parametrize("operator", ["first", "second", None])
+def test_a_run_with_operators_in_worker_processes_is_refused(operator: str | None) -> None:
+    graph = entry("x").map(abs, name="first").here().map(abs, name="second").collect()
+    said = "worker processes, which run 'first', do not pause"
+    with ActorSystem(processes=1) as system:
+        run = system.run(graph)
+        with pytest.raises(RunError, match=said):
+            run.what_if(operator)
+        assert run.awhat_if("second").exception(30) is not None
+        run.cancel()
+
+
+def test_an_operator_that_moves_to_worker_processes_ends_the_experiment() -> None:
+    class Moving:
+        reason = ""
+        looks = iter(["", "", *["worker processes"] * 99])
+
+        @property
+        def where(self) -> str:
+            return next(self.looks)
+
+    with fed(two(abs, abs)) as run:
+        run._work.deployment.places[0] = OperatorPlace("dynamic", segment=Moving())
+        with pytest.raises(RunError, match="which run 'first', do not pause"):
+            run.what_if("second", seconds=60)
 
 
 def test_a_manual_system_has_no_time_to_measure() -> None:

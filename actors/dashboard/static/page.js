@@ -141,8 +141,11 @@ function parts(run) {
   if (run.processes.length) {
     return [table([
       ['process', p => p.name], ['pid', p => p.pid === null ? '-' : String(p.pid), true],
+      ['load', p => percent(p.load), true], ['done/s', p => figure(p.rate), true],
+      ['sent, MB/s', p => figure(p.sent / 1e6, 1), true],
+      ['received, MB/s', p => figure(p.received / 1e6, 1), true],
       ['waiting', p => figure(p.waiting), true], ['started', p => p.started ? 'yes' : 'not yet'],
-      ['ends so far', p => figure(p.ends), true]], run.processes)];
+      ['ends so far', p => figure(p.ends), true], ['why', p => p.words]], run.processes)];
   }
   const found = table([
     ['operator', o => o.name], ['load', o => percent(o.load), true],

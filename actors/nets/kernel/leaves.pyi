@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any, final
 
+from typing_extensions import disjoint_base
+
 from callboard.nets.kernel.executor import EntityState, NetExecutor, NetNode
 from callboard.nets.kernel.record import Assembler, MovingRecord, Shape
 from callboard.nets.terms.labels import Label
@@ -20,8 +22,11 @@ class SpecializedBox:
         self, slots: list[int], assembler: Assembler, keys: tuple[Label, ...] | None
     ) -> None: ...
 
-@final
+@disjoint_base
 class BoxNode(NetNode):
+    function: Callable[..., Any] | None
+    @property
+    def generates(self) -> bool: ...
     def __init__(
         self,
         path: str,

@@ -99,14 +99,8 @@ cdef int take_output(MovingRecord into, SpecializedBox special, object output, t
     return special.assembler.fill(into, output, inherited)
 
 
-@cython.final
 cdef class BoxNode(NetNode):
     """A box whose function the executor calls."""
-
-    cdef object function
-    cdef object factory  # makes a function for each replica
-    cdef bint generates
-    cdef bint collects  # outputs, until all of a record's are there
 
     def __init__(self, str path, object specialize, object function, object factory, bint generates, bint collects):
         super().__init__(path, specialize)

@@ -50,16 +50,16 @@ class NodeBuilder:
     """Makes the nodes of one run.
 
     If no box runs elsewhere, depth first keeps the order, and nodes need no lineages.
-    `has_processes`: portable boxes run in worker processes; `portable` has them with their paths.
+    `moves` tells whether a box may run in worker processes; `moving` has these, with their nodes.
     """
 
     def __init__(
-        self, specializer: Specializer, *, is_alone: bool, has_processes: bool = False
+        self, specializer: Specializer, *, is_alone: bool, moves: Callable[[Box], bool]
     ) -> None:
         self.specializer = specializer
         self.is_alone = is_alone
-        self.has_processes = has_processes
-        self.portable: list[tuple[str, Box]] = []
+        self.moves = moves
+        self.moving: list[tuple[Box, ProcessBoxNode]] = []
         self.nodes: list[NetNode] = []
         self.unstarted = Unstarted()
 
@@ -102,21 +102,19 @@ class NodeBuilder:
         function: Callable[..., Any] | None = None
         factory: Callable[[], Callable[..., Any]] | None = None
         if box._makes_instances:
-            factory = partial(_new_instance, box)
+            factory = partial(new_instance, box)
         else:
             function = accepting(box, box.function)
         if runs_elsewhere(box):
             # An object of a class has a state, so it gets one call at a time.
             max_calls = box.options.concurrency or (0 if is_async(box) and factory is None else 1)
             node = CalledBoxNode(path, specialize, function, factory, max_calls, ordered, place)
-        elif self.has_processes and is_portable(box):
-            number = len(self.portable)
-            self.portable.append((path, box))
-            collects = box.options.holds_outputs
-            node = ProcessBoxNode(path, specialize, number, generates(box), collects)
         else:
+            kind = ProcessBoxNode if self.moves(box) else BoxNode
             collects = box.options.holds_outputs
-            node = BoxNode(path, specialize, function, factory, generates(box), collects)
+            node = kind(path, specialize, function, factory, generates(box), collects)
+            if isinstance(node, ProcessBoxNode):
+                self.moving.append((box, node))
         node.consumed = frozenset(box.signature.inputs or ())
         return self._known(node, box.options)
 
@@ -124,7 +122,7 @@ class NodeBuilder:
         """Return the node of a choice, a replication or a feedback."""
         specializer, net, path = self.specializer, typed.net, typed.path
         ordered = ordered or bool(getattr(net, "ordered", False))
-        in_order = ordered and not self.is_alone and not is_at_once(net, self.has_processes)
+        in_order = ordered and not self.is_alone and not is_at_once(net, self.moves)
         if isinstance(net, Split) and net.placed:
             place = net.tag
         before = len(self.nodes)
@@ -157,7 +155,8 @@ class NodeBuilder:
         return Enter(path, node, Leave(path, None)) if in_order else node
 
 
-def _new_instance(box: Box) -> Callable[..., Any]:
+def new_instance(box: Box) -> Callable[..., Any]:
+    """Return the function of a new replica of a box."""
     assert box.function is not None
     return accepting(box, box.function())
 
@@ -215,12 +214,22 @@ def runs_elsewhere(box: Box) -> bool:
 
 
 def is_portable(box: Box) -> bool:
-    """Tell whether any process can call the box: it runs here, and its function has no state."""
+    """Tell whether a process can call the box: no other thread does, and no replicas share it."""
+    return (box._makes_instances and not runs_elsewhere(box)) or is_stateless(box)
+
+
+def is_stateless(box: Box) -> bool:
+    """Tell whether any process can call the box: a plain function, which has no state."""
     function = without_partial(box.function)
     is_plain = inspect.isfunction(function) or (
         inspect.isbuiltin(function) and inspect.ismodule(function.__self__)
     )
     return is_plain and not runs_elsewhere(box)
+
+
+def never(_: Box) -> bool:
+    """Return False: the box stays where the executor is."""
+    return False
 
 
 def may_end(body: Net) -> bool:
@@ -235,12 +244,10 @@ def _without_names(net: Net) -> Net:
     return net
 
 
-def is_at_once(net: Net, has_processes: bool = False) -> bool:
+def is_at_once(net: Net, moves: Callable[[Box], bool] = never) -> bool:
     """Tell whether all outputs of a record come before anything else can happen."""
     return all(
-        not runs_elsewhere(part)
-        and not generates(part)
-        and not (has_processes and is_portable(part))
+        not runs_elsewhere(part) and not generates(part) and not moves(part)
         for part in parts_within(net)
         if isinstance(part, Box)
     )

@@ -1,4 +1,4 @@
-"""Boxes whose functions worker processes call: a process gets the values of a batch of records in one message.
+"""Boxes that worker processes call: a process gets the values of a batch of records in one message.
 
 The outputs enter the net in the order of the records that came to the box, one record after the other, as if the
 executor had called the function.
@@ -7,18 +7,87 @@ executor had called the function.
 cimport cython
 from libc.stdint cimport int64_t
 
-from callboard.nets.kernel.executor cimport Entity, EntityState, NetExecutor, NetNode
-from callboard.nets.kernel.leaves cimport SpecializedBox, take_output
+from collections import deque
+
+from callboard.nets.kernel.executor cimport Entity, EntityState, NetExecutor
+from callboard.nets.kernel.leaves cimport BoxNode, SpecializedBox, take_output
 from callboard.nets.kernel.record cimport MovingRecord, new_record
 
+cdef class CallBatch
 cdef class ProcessBoxNode
+
+
+@cython.final
+cdef class CallQueue:
+    """The records of a box that wait for a process, and the batches whose turn to be passed on has not come.
+
+    A box has one for all processes, or one for each if its replicas have states.
+    """
+
+    cdef readonly ProcessBoxNode box
+    cdef readonly Py_ssize_t place  # the number of the process, among those of the box's states
+    cdef CallBatch pending  # the records that have not been sent
+    cdef readonly object sent  # batches, in the order of their records
+    cdef public Py_ssize_t batch_size  # the most records in a batch
+
+    @property
+    def waiting(self):
+        """The number of records that have not been sent."""
+        return 0 if self.pending is None else len(self.pending.records)
+
+    @property
+    def is_at_work(self):
+        """Whether a batch has no answer."""
+        return any([not (<CallBatch>batch).is_answered for batch in self.sent])
+
+    def next_batch(self, NetExecutor executor, Py_ssize_t most):
+        """Return a batch of the records that have waited longest."""
+        cdef CallBatch waiting = self.pending
+        cdef CallBatch batch = waiting
+        if len(waiting.records) <= most:
+            self.pending = None
+        else:
+            batch = new_batch(self, waiting.records[:most], executor)
+            del waiting.records[:most]
+        batch.is_sent = True
+        self.sent.append(batch)
+        self.box.waiting -= len(batch.records)
+        self.box.running += len(batch.records)
+        return batch
+
+    def divide(self, CallBatch batch, NetExecutor executor):
+        """Replace a batch by two."""
+        cdef Py_ssize_t middle = len(batch.records) // 2
+        cdef Py_ssize_t at = self.sent.index(batch)
+        cdef CallBatch half
+        halves = new_batch(self, batch.records[:middle], executor), new_batch(self, batch.records[middle:], executor)
+        del self.sent[at]
+        for half in reversed(halves):
+            half.is_sent = True
+            half.tries = batch.tries
+            self.sent.insert(at, half)
+        executor.running.discard(batch)
+        batch.clear()
+        return halves
+
+    def take_back(self, CallBatch batch, NetExecutor executor):
+        """Have the records of the latest batch wait again, before the others."""
+        cdef Py_ssize_t number = len(batch.records)
+        if self.pending is None:
+            self.pending = new_batch(self, [], executor)
+        self.pending.records[:0] = batch.records
+        self.sent.pop()
+        self.box.waiting += number
+        self.box.running -= number
+        executor.running.discard(batch)
+        batch.clear()
 
 
 @cython.final
 cdef class CallBatch(EntityState):
     """Records that wait for a box, or are at a process. Each knows its entity."""
 
-    cdef readonly ProcessBoxNode box
+    cdef readonly CallQueue queue
     cdef list records
     cdef bint is_sent
     cdef Py_ssize_t passed  # the records whose outputs are in the net
@@ -26,12 +95,23 @@ cdef class CallBatch(EntityState):
     cdef dict errors  # by the number of the record
     cdef public Py_ssize_t tries  # that have ended with the process
     cdef readonly tuple failed  # a record, and its exception, for the run to handle
+    cdef readonly object lost  # why the state that the records are for is lost
 
     cdef list contents(self):
         return self.records[self.passed:]
 
     def __len__(self):
         return len(self.records)
+
+    @property
+    def box(self):
+        """The box."""
+        return self.queue.box
+
+    @property
+    def record(self):
+        """The next record to be passed on."""
+        return self.records[self.passed]
 
     @property
     def size(self):
@@ -49,20 +129,24 @@ cdef class CallBatch(EntityState):
         return self.failed is None and self.passed == len(self.records)
 
     def columns(self):
-        """Return the values that the function is called with: for each parameter those of all records."""
+        """Return the values that the function is called with: for each parameter those of all records.
+
+        The first parameter of a function of a replica is the number of the replica.
+        """
+        cdef ProcessBoxNode box = self.queue.box
         cdef MovingRecord record
         cdef SpecializedBox special
         cdef list rows = []
         cdef list found
         for record in self.records:
-            special = <SpecializedBox>self.box.specialized(record.shape)
+            special = <SpecializedBox>box.specialized(record.shape)
             if len(special.slots) == 1:
                 rows.append(record.values[<Py_ssize_t>special.slots[0]])
             else:
                 rows.append(tuple([record.values[<Py_ssize_t>slot] for slot in special.slots]))
-        if len(special.slots) == 1:
-            return [rows]
-        found = [list(column) for column in zip(*rows)]
+        found = [rows] if len(special.slots) == 1 else [list(column) for column in zip(*rows)]
+        if box.has_state:
+            found.insert(0, [(<Entity>(<MovingRecord>each).at).state for each in self.records])
         return found
 
     def note_answer(self, list outputs, dict errors):
@@ -72,28 +156,21 @@ cdef class CallBatch(EntityState):
 
     def note_failure(self, error):
         """Note an exception that all records have in common."""
-        self.outputs = [[] if self.box.generates else None] * len(self.records)
+        self.outputs = [[] if self.queue.box.generates else None] * len(self.records)
         self.errors = dict.fromkeys(range(len(self.records)), error)
 
-    def halves(self, NetExecutor executor):
-        """Replace it by two batches."""
-        cdef Py_ssize_t middle = len(self.records) // 2
-        first = new_batch(self.box, self.records[:middle], executor)
-        second = new_batch(self.box, self.records[middle:], executor)
-        for half in (first, second):
-            (<CallBatch>half).is_sent = True
-            (<CallBatch>half).tries = self.tries
-        executor.running.discard(self)
-        self.clear()
-        return first, second
+    def note_lost(self, error):
+        """Note why the state is lost, for the run to handle when it is the batch's turn."""
+        self.note_failure(error)
+        self.lost = error
 
     def clear(self):
         """Drop the records: the garbage collector does not see them."""
         self.records = []
         self.passed = 0
         self.failed = None
-        if self.box.pending is self:
-            self.box.pending = None
+        if self.queue.pending is self:
+            self.queue.pending = None
 
     def pass_on(self, NetExecutor executor, Py_ssize_t until):
         """Pass on outputs: of one record, then of the next when these have gone as far as they go.
@@ -101,7 +178,7 @@ cdef class CallBatch(EntityState):
         Stops at a record with an exception, which is then in `failed`. Also stops when a record cannot go on because
         there are enough outputs, when calls are to be made, and when the hops are used up.
         """
-        cdef ProcessBoxNode box = self.box
+        cdef ProcessBoxNode box = self.queue.box
         cdef MovingRecord record
         while self.passed < len(self.records) and executor.top is None and not executor.calls:
             if executor.hops >= until:
@@ -133,59 +210,70 @@ cdef class CallBatch(EntityState):
         """Go on to the next record."""
         self.records[self.passed] = None
         self.passed += 1
-        self.box.running -= 1
+        self.queue.box.running -= 1
         executor.elsewhere -= 1
 
 
-cdef CallBatch new_batch(ProcessBoxNode box, list records, NetExecutor executor):
+cdef CallBatch new_batch(CallQueue queue, list records, NetExecutor executor):
     cdef CallBatch batch = CallBatch.__new__(CallBatch)
-    batch.box = box
+    batch.queue = queue
     batch.records = records
     executor.running.add(batch)
     return batch
 
 
 @cython.final
-cdef class ProcessBoxNode(NetNode):
-    """A box whose function worker processes call."""
+cdef class ProcessBoxNode(BoxNode):
+    """A box that worker processes call; or the executor itself, while `is_here`.
 
-    cdef readonly Py_ssize_t number  # of its function in the processes
-    cdef readonly bint generates
-    cdef bint collects  # outputs, until all of a record's are there
-    cdef CallBatch pending  # the records that have not been sent
-    cdef public Py_ssize_t batch_size  # the most records in a batch
+    A box with a factory has a state in each replica. A replica's records go to one process, which makes its function.
+    """
 
-    def __init__(self, str path, object specialize, Py_ssize_t number, bint generates, bint collects):
-        super().__init__(path, specialize)
-        self.number = number
-        self.generates = generates
-        self.collects = collects
-        self.batch_size = 1
+    cdef readonly bint has_state
+    cdef public bint is_here
+    cdef public object choice  # whether it is here; None: it is always in the processes
+    cdef list queues
+    cdef Py_ssize_t replicas  # that have got records
+
+    def __init__(
+        self, str path, object specialize, object function, object factory, bint generates, bint collects
+    ):
+        super().__init__(path, specialize, function, factory, generates, collects)
+        self.has_state = factory is not None
+        self.divide(1)
+
+    def divide(self, Py_ssize_t number):
+        """Divide the replicas among this number of processes, before there are any."""
+        cdef CallQueue queue
+        self.queues = []
+        for place in range(number):
+            queue = CallQueue.__new__(CallQueue)
+            queue.box = self
+            queue.place = place
+            queue.sent = deque()
+            queue.batch_size = 1
+            self.queues.append(queue)
 
     cdef Entity step(self, Entity at, MovingRecord record, NetExecutor executor):
+        cdef CallQueue queue
+        if self.is_here and self.waiting == 0 and self.running == 0:
+            return BoxNode.step(self, at, record, executor)
         self.specialized(record.shape)  # an error names this record, before anything is counted
-        if self.pending is None:
-            self.pending = new_batch(self, [], executor)
-            executor.unsent.append(self)
+        if not self.has_state:
+            queue = <CallQueue>self.queues[0]
+        else:
+            if at.state is None:
+                at.state = self.replicas
+                self.replicas += 1
+            queue = <CallQueue>self.queues[<Py_ssize_t>at.state % len(self.queues)]
+        if queue.pending is None:
+            queue.pending = new_batch(queue, [], executor)
+            executor.unsent.append(queue)
         record.at = at
-        self.pending.records.append(record)
+        queue.pending.records.append(record)
         self.waiting += 1
         executor.elsewhere += 1
         return None
-
-    def next_batch(self, NetExecutor executor, Py_ssize_t most):
-        """Return a batch of the records that have waited longest."""
-        cdef CallBatch waiting = self.pending
-        cdef CallBatch batch = waiting
-        if len(waiting.records) <= most:
-            self.pending = None
-        else:
-            batch = new_batch(self, waiting.records[:most], executor)
-            del waiting.records[:most]
-        batch.is_sent = True
-        self.waiting -= len(batch.records)
-        self.running += len(batch.records)
-        return batch
 
     def note_tries(self, Py_ssize_t number, int64_t spent, int64_t worst):
         """Count calls that a process has made: nanoseconds of all, and of the longest one."""

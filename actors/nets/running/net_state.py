@@ -13,7 +13,8 @@ from callboard.nets.kernel.executor import NetExecutor, NetNode, begin
 from callboard.nets.kernel.leaves import BoxNode, CalledBoxNode
 from callboard.nets.kernel.node_builder import (
     NodeBuilder,
-    is_portable,
+    generates,
+    never,
     parts_within,
     runs_elsewhere,
 )
@@ -21,7 +22,7 @@ from callboard.nets.kernel.process_boxes import ProcessBoxNode
 from callboard.nets.kernel.record import Assembler, Shapes
 from callboard.nets.kernel.specializer import Specializer, names_of
 from callboard.nets.running.reports import NetStatistics
-from callboard.nets.terms.network import Box, Net
+from callboard.nets.terms.network import Box, Net, Ordered
 from callboard.nets.types.flows import labels_mentioned
 from callboard.nets.types.typed import Typed
 from callboard.observing.layout import GraphShape
@@ -29,30 +30,43 @@ from callboard.observing.wait_report import WaitRecord
 
 
 class NetState:
-    """A net's nodes and entities, and their executor."""
+    """A net's nodes and entities, and their executor.
 
-    def __init__(self, typed: Typed, *, has_processes: bool = False) -> None:
+    `moves` tells whether a box may run in worker processes; `moving` has these, with their nodes.
+    """
+
+    def __init__(self, typed: Typed, *, moves: Callable[[Box], bool] = never) -> None:
         parts = parts_within(typed.net)
         self.shapes = Shapes()
         self.executor = NetExecutor(self.shapes)
         names = names_of([sorted(frozenset().union(*map(labels_mentioned, parts)))])
         boxes = [part for part in parts if isinstance(part, Box)]
-        has_processes = has_processes and any(map(is_portable, boxes))
-        is_alone = not has_processes and not any(map(runs_elsewhere, boxes))
-        self._builder = NodeBuilder(
-            Specializer(self.shapes, names), is_alone=is_alone, has_processes=has_processes
+        is_alone = not any(moves(box) or runs_elsewhere(box) for box in boxes)
+        # In the program, all outputs of a record come before the next record, in whatever order.
+        self._is_plain = not any(
+            (isinstance(part, Box) and (runs_elsewhere(part) or generates(part)))
+            or isinstance(part, Ordered)
+            or getattr(part, "ordered", False)
+            for part in parts
         )
+        self._builder = NodeBuilder(Specializer(self.shapes, names), is_alone=is_alone, moves=moves)
         node = self._builder.node(typed)
         self.executor.keeps_lineage = not is_alone
         self.executor.first = begin(node)
         self.entry = Assembler(self.shapes, names, None, frozenset(), None, "send()")
         self._begins_by_itself = typed._is_initialiser
         self.nodes = self._builder.nodes
-        self.portable = self._builder.portable
+        self.moving = self._builder.moving
         self.seen = NetStatistics()
         self._has_begun = False
         self.on_end: Callable[[], object] = lambda: None
         """The coordinator calls this at its end, after which no figure changes."""
+
+    def begin_here(self) -> None:
+        """Have all boxes begin in the program, where plain nets need no lineages."""
+        for _, node in self.moving:
+            node.is_here = True
+        self.executor.keeps_lineage = not self._is_plain
 
     def begin(self) -> None:
         """Run the initialisers that there are from the start, once."""
@@ -91,6 +105,10 @@ def seen_at(nodes: Iterable[NetNode]) -> dict[str, dict[str, Any]]:
             place["busy"] = node.spent / 1e9
             place["mean"] = node.spent / 1e9 / node.tries if node.tries else 0.0
             place["worst"] = node.worst / 1e9
+            place["thread"] = place["reason"] = ""
+        if isinstance(node, ProcessBoxNode):
+            place["thread"] = "" if node.is_here else "worker processes"
+            place["reason"] = "" if node.choice is None else node.choice.reason
     return found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,98 +12,142 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from callboard.core.captured import culprit
 from callboard.core.text import safe_str
 from callboard.nets.errors import NetEnded, NetError
-from callboard.nets.kernel.node_builder import accepting, generates
-from callboard.nets.kernel.process_boxes import CallBatch, ProcessBoxNode
+from callboard.nets.kernel.node_builder import generates, is_portable, is_stateless, never
+from callboard.nets.kernel.process_boxes import CallBatch, CallQueue, ProcessBoxNode
 from callboard.nets.kernel.record import MovingRecord
+from callboard.nets.running import failing
+from callboard.nets.running.box_choice import LONGEST, MOST, BoxChoice
 from callboard.nets.running.coordinator import HOPS, Coordinator
 from callboard.nets.running.messages import BatchAnswered, CallEnded, CallOutput
 from callboard.nets.running.net_state import NetState
-from callboard.nets.running.process_work import BoxWork, function_named
+from callboard.nets.running.process_work import (
+    BoxWork,
+    called,
+    function_named,
+    function_of,
+    rows_of,
+)
 from callboard.nets.terms.network import Box
 from callboard.system import ActorSystem
 from callboard.worker_processes.errors import ProcessLost
 from callboard.worker_processes.pickling import dumps, loads
 from callboard.worker_processes.place import Code
-from callboard.worker_processes.processes import WorkerProcesses, processes_of
+from callboard.worker_processes.processes import WorkerProcesses, count_of, processes_of
 
 if TYPE_CHECKING:
     from callboard.worker_processes.message_blocks import Parts
 
 # Batches that are sent to a process before it has answered the first of them.
 _AHEAD = 2
-# Nanoseconds that the calls of a batch may take, by those of the latest batch of the box.
-_LONGEST = 4_000_000
-# Records in a batch. After eight halvings there is one.
-_MOST = 256
 # Processes that may end with a record.
 _MOST_TRIES = 9
+# Nanoseconds of a turn that is too short to measure each one; and the turns without a measurement.
+_SHORT = 1_000_000
+_UNSEEN = 15
 
 
 class ProcessCoordinator(Coordinator):
     """Sends batches of the records that wait for boxes to processes, and passes on the outputs.
 
-    It never waits for a process: answers are messages. Those of one box are handled in the order in
-    which the records came to it. If a batch fails as a whole, its halves are sent, until the record
-    is found that it fails with.
+    It never waits for a process: answers are messages. Those of one queue are handled in the order
+    in which the records came to it. If a batch of a plain box fails as a whole, its halves are
+    sent, until the record is found that it fails with. The queue of a state has one batch at work
+    at a time. So if that fails as a whole, its records are sent again in smaller batches.
     """
 
     def __init__(
-        self, state: NetState, window: int, processes: WorkerProcesses, code: Code
+        self,
+        state: NetState,
+        window: int,
+        processes: WorkerProcesses,
+        codes: dict[ProcessBoxNode, Sequence[Code]],
+        choices: dict[ProcessBoxNode, BoxChoice],
     ) -> None:
         super().__init__(state, window)
         self.processes = processes
-        self.code = code
+        self.codes = codes
+        self.choices = choices
         self.most_batches = _AHEAD * processes.count
-        self.sent = 0  # batches without an answer
-        # By box: the batches whose turn to be passed on has not come.
-        self.in_order: dict[ProcessBoxNode, deque[CallBatch]] = {}
+        self.sent = 0  # batches of plain boxes without an answer
+        self.unseen = 0  # turns to come without a measurement
 
     def _advance(self) -> None:
-        super()._advance()
+        if self.choices and not self.is_over:
+            self._advance_and_choose()
+        else:
+            super()._advance()
+        self._send_batches()
+
+    def _send_batches(self) -> None:
         executor = self.executor
-        while executor.unsent and self.sent < self.most_batches:
-            box: ProcessBoxNode = executor.unsent.pop(0)
-            share = -(-executor.elsewhere // self.most_batches)
-            batch = box.next_batch(executor, min(share, box.batch_size))
-            if box.waiting:
-                executor.unsent.append(box)  # the next turn is another one's
-            self.in_order.setdefault(box, deque()).append(batch)
-            self._send(batch)
-            self._pass_on_later(box)
+        held = []
+        while executor.unsent:
+            queue: CallQueue = executor.unsent.pop(0)
+            if not self._has_room(queue):
+                held.append(queue)
+                continue
+            most = queue.batch_size
+            if not queue.box.has_state:
+                most = min(most, -(-executor.elsewhere // self.most_batches))
+            batch = queue.next_batch(executor, most)
+            if queue.waiting:
+                executor.unsent.append(queue)  # the next turn is another one's
+            if queue.box.is_here:  # it has come back
+                self._call_here(batch)
+            else:
+                self._send(batch)
+            self._pass_on_later(queue)
+        executor.unsent = held
+
+    def _has_room(self, queue: CallQueue) -> bool:
+        if queue.box.has_state:
+            return not queue.is_at_work
+        return self.sent < self.most_batches or queue.box.is_here
 
     def _send(self, batch: CallBatch) -> None:
+        box = batch.box
+        choice = self.choices.get(box)
+        begun = time.thread_time_ns()
         columns = batch.columns()
         try:
-            body = dumps((batch.box.number, len(batch), dumps(columns) if columns else None))
+            body = dumps((len(batch), dumps(columns) if columns else None))
         except Exception as error:
+            if choice is not None:
+                choice.stay("a record cannot be pickled")
+                self._call_here(batch)
+                return
             error.add_note("A record that a worker process receives must be picklable.")
             self._divide(batch, error)
             return
-        self.sent += 1
+        if choice is not None:
+            choice.note_sent(batch, time.thread_time_ns() - begun)
+        if not box.has_state:
+            self.sent += 1
         coordinator = self.ref
-        answer = self.processes.send(self.code, [body])
+        answer = self.processes.send(self.codes[box][batch.queue.place], [body])
         answer.add_done_callback(lambda of: coordinator.tell(BatchAnswered(batch, of)))
 
     def _divide(self, batch: CallBatch, error: Exception) -> None:
         """Send the halves of a batch that has failed; or note the error, if it is one record."""
+        executor, queue = self.executor, batch.queue
         if len(batch) == 1:
             batch.note_failure(error)
             self._go_on_later()  # no answer will come
-            return
-        in_order = self.in_order[batch.box]
-        at = in_order.index(batch)
-        del in_order[at]
-        halves = batch.halves(self.executor)
-        for half in reversed(halves):
-            in_order.insert(at, half)
-        for half in halves:
-            self._send(half)
+        elif queue.box.has_state:
+            queue.batch_size = len(batch) // 2
+            queue.take_back(batch, executor)
+            if queue not in executor.unsent:
+                executor.unsent.append(queue)
+        else:
+            for half in queue.divide(batch, executor):
+                self._send(half)
 
     def _note_answer(self, message: BatchAnswered) -> None:
-        self.sent -= 1
+        batch = message.batch
+        if not batch.box.has_state:
+            self.sent -= 1
         if self.is_over:
             return
-        batch = message.batch
         error = message.answer.exception()
         if error is None:
             self._read(batch, message.answer.result())
@@ -111,27 +155,43 @@ class ProcessCoordinator(Coordinator):
             self._note_end(batch, error)
         elif self.processes.is_over:
             self._end(NetEnded("the run's system was stopped"))
+        elif batch.box in self.choices:
+            self.choices[batch.box].stay("there are no worker processes")
+            self._call_here(batch)
         else:
             failure = NetError(f"boxes cannot run in worker processes: {error}")
             failure.__cause__ = error
             self._end(failure)
-        self._pass_on_later(batch.box)
+        self._pass_on_later(batch.queue)
 
     def _read(self, batch: CallBatch, answer: Parts) -> None:
+        begun = time.thread_time_ns()
+        choice = self.choices.get(batch.box)
         try:
-            error, outputs, errors, spent, worst = loads(answer)
+            error, outputs, errors, refused, spent, worst, processor = loads(answer)
         except Exception as raised:
-            error = raised
+            error, refused = raised, []
+        if choice is not None and (error is not None or refused):
+            what = "an output" if error is None else "the function or a record"
+            choice.stay(f"{what} cannot be pickled")
         if error is not None:
-            self._divide(batch, error)
+            if choice is None:
+                self._divide(batch, error)
+            else:
+                self._call_here(batch)
             return
-        batch.note_answer(outputs, errors)
         batch.box.note_tries(len(batch), spent, worst)
-        batch.box.batch_size = min(max(1, _LONGEST * len(batch) // max(1, spent)), _MOST)
+        batch.queue.batch_size = min(max(1, LONGEST * len(batch) // max(1, spent)), MOST)
+        if choice is not None:
+            self._call_refused_here(batch, refused, outputs, errors)
+            choice.note_answer(batch, time.thread_time_ns() - begun, spent, processor)
+        batch.note_answer(outputs, errors)
 
     def _note_end(self, batch: CallBatch, error: ProcessLost) -> None:
         batch.tries += 1
-        if len(batch) > 1:
+        if batch.box.has_state:
+            batch.note_lost(error)
+        elif len(batch) > 1:
             self._divide(batch, error)
         elif batch.tries < _MOST_TRIES:
             self._send(batch)
@@ -139,11 +199,66 @@ class ProcessCoordinator(Coordinator):
             text = f"the record was sent to {_MOST_TRIES} worker processes, and each ended with it"
             batch.note_failure(ProcessLost(f"{text}; {error}"))
 
-    def _pass_on_later(self, box: ProcessBoxNode) -> None:
-        """Queue the batches of a box that are next in its order and have their outputs."""
-        in_order = self.in_order.get(box, ())
-        while in_order and in_order[0].is_answered:
-            self.events.append(CallEnded(in_order.popleft()))
+    def _pass_on_later(self, queue: CallQueue) -> None:
+        """Queue the batches that are next in the order and have their outputs."""
+        while queue.sent and queue.sent[0].is_answered:
+            self.events.append(CallEnded(queue.sent.popleft()))
+
+    # --- the choice -------------------------------------------------------------------------------
+
+    def _advance_and_choose(self) -> None:
+        if self.unseen:
+            self.unseen -= 1
+            super()._advance()
+            return
+        for choice in self.choices.values():
+            choice.begin_turn()
+        processor, elapsed = time.thread_time_ns(), time.perf_counter_ns()
+        super()._advance()
+        processor, elapsed = time.thread_time_ns() - processor, time.perf_counter_ns() - elapsed
+        if elapsed < _SHORT:
+            self.unseen = _UNSEEN
+        queued = self.ref._queue_length or 0
+        for choice in self.choices.values():
+            choice.end_turn(min(1.0, processor / max(1, elapsed)), queued)
+            self._move(choice)
+
+    def _move(self, choice: BoxChoice) -> None:
+        """Have a box run where its choice says."""
+        box, executor = choice.box, self.executor
+        if box.is_here == choice.is_here or self.is_over:
+            return
+        if not choice.is_here:
+            # Records on their way have no lineages, or are between two outputs of a generator.
+            if (box.generates or not executor.keeps_lineage) and not executor.is_empty:
+                return
+            executor.keeps_lineage = True
+        box.is_here = choice.is_here
+
+    def _call_here(self, batch: CallBatch) -> None:
+        """Call the box here for a batch: not all of it can go to a process."""
+        function: Any = batch.box.function
+        rows = rows_of(batch.columns(), len(batch))
+        outputs, errors, spent, worst = called(function, rows, generates=batch.box.generates)
+        batch.box.note_tries(len(batch), spent, worst)
+        batch.note_answer(outputs, errors)
+        self._go_on_later()  # no answer will come
+
+    def _call_refused_here(
+        self, batch: CallBatch, refused: list[int], outputs: list[Any], errors: dict[int, Any]
+    ) -> None:
+        """Call the box again for the records whose outputs a process could not send."""
+        if not refused:
+            return
+        rows = [*rows_of(batch.columns(), len(batch))]
+        function: Any = batch.box.function
+        again = [rows[place] for place in refused]
+        found, failed, *_ = called(function, again, generates=batch.box.generates)
+        for at, place in enumerate(refused):
+            outputs[place] = found[at]
+            errors.pop(place, None)
+            if at in failed:
+                errors[place] = failed[at]
 
     def _handle(self, event: CallOutput | CallEnded) -> None:
         batch = event.call
@@ -151,6 +266,9 @@ class ProcessCoordinator(Coordinator):
             super()._handle(event)
             return
         executor = self.executor
+        if batch.lost is not None:
+            error = failing.run_error(batch.box, batch.record, batch.lost)
+            raise failing.RunFailed(error, batch.record)
         if batch.failed is None:
             batch.pass_on(executor, executor.hops + HOPS)
         else:
@@ -166,9 +284,11 @@ class ProcessCoordinator(Coordinator):
         batches = [each for each in self.executor.running if isinstance(each, CallBatch)]
         super()._end(failure, reported)
         for batch in batches:
+            batch.queue.sent.clear()
             batch.clear()
-        self.in_order.clear()
-        self.processes.forget(self.code)
+        for codes in self.codes.values():
+            for code in codes:
+                self.processes.forget(code)
 
     _HANDLERS: ClassVar[dict[type[Any], Callable[[Any, Any], Any]]] = {
         **Coordinator._HANDLERS,
@@ -176,36 +296,67 @@ class ProcessCoordinator(Coordinator):
     }
 
 
+def moves_in(system: ActorSystem) -> Callable[[Box], bool]:
+    """Return what tells whether a box may run in the processes of a system."""
+    if system.config.processes != "auto":
+        return is_portable
+    return is_stateless if count_of(system.config) else never
+
+
 def coordinator_of(
     system: ActorSystem, state: NetState, window: int | None
 ) -> partial[ProcessCoordinator]:
-    """Return what makes the coordinator of a net with boxes in processes.
+    """Return what makes the coordinator of a net with boxes that may run in processes.
 
-    Raises NetError, which names what cannot be pickled.
+    Raises NetError, which names what cannot be pickled; with "auto", that box stays.
     """
-    made = []
-    for path, box in state.portable:
-        function = _portable(box)
+    chooses = system.config.processes == "auto"
+    if chooses:
+        state.begin_here()
+    encoded: list[tuple[ProcessBoxNode, bytes]] = []  # before any process is started
+    stays: list[ProcessBoxNode] = []
+    for box, node in state.moving:
         try:
-            dumps(function)
-        except Exception as error:
-            place, found, reason = culprit(path, box.function, dumps, error)
-            raise NetError(
-                f"the box {path} cannot run in a worker process: {place} ({type(found).__name__}) "
-                f"cannot be pickled: {safe_str(reason)}; make it inside the function, or keep the "
-                "box in the program by threads=True"
-            ) from error
-        made.append((function, generates(box)))
+            encoded.append((node, _encoded(node.path, box)))
+        except NetError:
+            if not chooses:
+                raise
+            stays.append(node)
     processes = processes_of(system)
-    code = processes.add(dumps(partial(BoxWork, dumps(made))))
-    window = window or _AHEAD * _MOST * processes.count
-    return partial(ProcessCoordinator, state, window, processes, code)
+    codes: dict[ProcessBoxNode, Sequence[Code]] = {}
+    for node, made in encoded:
+        if node.has_state:
+            codes[node] = processes.add_states(made, processes.count)
+            node.divide(processes.count)
+        else:
+            codes[node] = [processes.add(made)]
+    choices = {}
+    if chooses:
+        count = processes.count
+        choices = {node: BoxChoice(node, count, _AHEAD * count) for node in codes}
+        for node in stays:
+            BoxChoice(node, count, _AHEAD * count).stay("the function cannot be pickled")
+    window = window or _AHEAD * MOST * processes.count
+    return partial(ProcessCoordinator, state, window, processes, codes, choices)
+
+
+def _encoded(path: str, box: Box) -> bytes:
+    """Encode a box for the processes. Raises NetError, which names what cannot be pickled."""
+    try:
+        return dumps(partial(BoxWork, path, dumps(_portable(box)), generates(box)))
+    except Exception as error:
+        place, found, reason = culprit(path, box.function, dumps, error)
+        raise NetError(
+            f"the box {path} cannot run in a worker process: {place} ({type(found).__name__}) "
+            f"cannot be pickled: {safe_str(reason)}; make it inside the function, or keep the "
+            "box in the program by threads=True"
+        ) from error
 
 
 def _portable(box: Box) -> Any:
     """Return what a process turns into the function of a box.
 
-    The function of a decorated box has no name of its own: the name is the box.
+    The function or class of a decorated box has no name of its own: the name is the box.
     """
     module, name = getattr(box, "__module__", ""), getattr(box, "__qualname__", "")
     with_name = sys.modules.get(module) if module != "__main__" else None
@@ -215,8 +366,7 @@ def _portable(box: Box) -> Any:
         found = None
     if isinstance(found, Box) and found.function is box.function:
         return _Named(module, name)
-    assert box.function is not None
-    return accepting(box, box.function)
+    return function_of(box)
 
 
 class _Named:

@@ -1,16 +1,16 @@
-"""The boxes of a net in a worker process."""
+"""The box of a net in a worker process."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from itertools import repeat
 from operator import attrgetter
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
-from callboard.nets.kernel.node_builder import accepting
+from callboard.nets.kernel.node_builder import accepting, new_instance
 from callboard.nets.terms.network import Box
 from callboard.worker_processes.pickling import dumps_in_process, loads, sendable
 
@@ -26,43 +26,73 @@ _UNSENDABLE = "An output of a box in a worker process must be picklable."
 def function_named(module: str, name: str) -> Function:
     """Return the function of a box, which a module has by this name."""
     box: Box = attrgetter(name)(import_module(module))
+    return function_of(box)
+
+
+def function_of(box: Box) -> Function:
+    """Return the function of a box. With a state, it takes the number of the replica first."""
     assert box.function is not None
-    return accepting(box, box.function)
+    return _Replicas(box) if box._makes_instances else accepting(box, box.function)
+
+
+class _Replicas:
+    """The replicas of a box in one process."""
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self._made: dict[int, Function] = {}
+
+    def __call__(self, replica: int, *values: Any) -> Any:
+        function = self._made.get(replica)
+        if function is None:
+            function = self._made[replica] = new_instance(self._box)
+        return function(*values)
 
 
 class BoxWork:
-    """The functions of the boxes of a run. If they cannot be made here, each call fails."""
+    """A box of a run. If its function cannot be made here, each call fails."""
 
-    def __init__(self, boxes: bytes) -> None:
-        self._boxes: list[tuple[Function, bool]] = []
+    def __init__(self, name: str, function: bytes, generates: bool) -> None:
+        self.name = name
+        self.rows = 0  # of the latest batch
+        self._generates = generates
         self._error: Exception | None = None
         try:
-            self._boxes = pickle.loads(boxes)
+            self._function: Function = pickle.loads(function)
         except Exception as error:
             self._error = error
 
     def answer(self, parts: Parts) -> Parts:
-        """Call a box for each record of a batch.
+        """Call the box for each record of a batch.
 
-        Returns None and the outputs, the exceptions, and the nanoseconds of all calls and of the
-        longest one; or why the values cannot be decoded.
+        Returns None and the outputs, the exceptions, the places of outputs that cannot be sent, and
+        the nanoseconds of all calls, of the longest one, and of processor time; or why the values
+        cannot be decoded.
         """
-        number, count, columns = loads(parts)
+        count, columns = loads(parts)
         try:
             if self._error is not None:
                 raise self._error
-            rows = zip(*pickle.loads(columns), strict=True) if columns else repeat((), count)
+            rows = rows_of(pickle.loads(columns) if columns else [], count)
         except Exception as error:
-            return [dumps_in_process((sendable(error), None, None, 0, 0))]
-        function, generates = self._boxes[number]
-        return [_encoded(*_called(function, generates, rows), generates=generates)]
+            return [dumps_in_process((sendable(error), None, None, [], 0, 0, 0))]
+        self.rows = count
+        begun = thread_time_ns()
+        outputs, errors, spent, worst = called(self._function, rows, generates=self._generates)
+        times = spent, worst, thread_time_ns() - begun
+        return [_encoded(outputs, errors, times, generates=self._generates)]
 
     def close(self) -> None:
         """Do nothing: there is nothing open."""
 
 
-def _called(
-    function: Function, generates: bool, rows: Iterable[tuple[Any, ...]]
+def rows_of(columns: Sequence[Iterable[Any]], count: int) -> Iterable[tuple[Any, ...]]:
+    """Return the values of each call."""
+    return zip(*columns, strict=True) if columns else repeat((), count)
+
+
+def called(
+    function: Function, rows: Iterable[tuple[Any, ...]], *, generates: bool
 ) -> tuple[list[Any], Errors, int, int]:
     """Return the outputs of calls, their exceptions, and nanoseconds of all and of the longest."""
     outputs: list[Any] = []
@@ -89,12 +119,13 @@ def _called(
 
 
 def _encoded(
-    outputs: list[Any], errors: Errors, spent: int, worst: int, *, generates: bool
+    outputs: list[Any], errors: Errors, times: tuple[int, int, int], *, generates: bool
 ) -> bytes:
     """Encode what came of calls. An output that cannot be pickled is an error of its record."""
     sent = {place: sendable(error) for place, error in errors.items()}
+    refused: list[int] = []
     try:
-        return dumps_in_process((None, outputs, sent, spent, worst))
+        return dumps_in_process((None, outputs, sent, refused, *times))
     except Exception:
         for place, output in enumerate(outputs):
             values = output if generates else [output]
@@ -105,5 +136,6 @@ def _encoded(
                     error.add_note(_UNSENDABLE)
                     sent[place] = sendable(error)
                     outputs[place] = values[:at] if generates else None
+                    refused.append(place)
                     break
-        return dumps_in_process((None, outputs, sent, spent, worst))
+        return dumps_in_process((None, outputs, sent, refused, *times))

@@ -23,7 +23,8 @@ class NetStatistics:
       that there are, and how many were ever `made`. A box also has the records that are `waiting`
       for a call, the `calls` that have ended, with their `tries` and `failures`, and the seconds
       that all tries took (`busy`), one (`mean`), and the longest (`worst`). Elsewhere a try counts
-      from its beginning to its end.
+      from its beginning to its end. `thread` is "worker processes" if it runs there; with
+      `processes="auto"`, the `reason` has the measurements.
     """
 
     hops: int = 0

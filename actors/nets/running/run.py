@@ -66,13 +66,15 @@ def run_net(
     for part in parts_within(net):
         if isinstance(part, Placed) and not isinstance(part.place, int) and _uses_hints(part):
             system.config.placement_policy(part.place)  # raises ConfigError
-    processes = system.config.processes
-    has_processes = processes not in (0, "auto") and not system._runtime.manual
-    state = NetState(infer(net), has_processes=has_processes)
-    coordinator: Callable[..., Coordinator] = partial(Coordinator, state, window or WINDOW)
-    if state.portable:
-        from callboard.nets.running.process_coordinator import coordinator_of
+    typed = infer(net)
+    if system.config.processes == 0 or system._runtime.manual:
+        state = NetState(typed)
+    else:
+        from callboard.nets.running.process_coordinator import coordinator_of, moves_in
 
+        state = NetState(typed, moves=moves_in(system))
+    coordinator: Callable[..., Coordinator] = partial(Coordinator, state, window or WINDOW)
+    if state.moving:
         coordinator = coordinator_of(system, state, window)
     return NetRun(system, net, state, coordinator, placement=placement)
 

@@ -13,7 +13,7 @@ from callboard.core.errors import CallboardError, ConfigError
 from callboard.diagnosis import all_actors
 from callboard.observing.tracing.message_counts import MessageCounts
 from callboard.scheduling.tracing.flight_recorder import ARROWS, FlightRecorder, check_arrows
-from callboard.scheduling.tracing.formats import check_path
+from callboard.scheduling.tracing.formats import ProcessWork, check_path
 from callboard.scheduling.tracing.recording import (
     LatestTrace,
     RecordReader,
@@ -106,6 +106,18 @@ class Traces:
             latest.note(text)
             if what == FAILURE:
                 latest.write_for(text)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether anything is recorded."""
+        return bool(self._traces) or self._latest is not None
+
+    def note_work(self, one: ProcessWork) -> None:
+        """Record a round of a worker process. Any thread."""
+        for trace in self._traces:
+            trace._note_work(one)
+        if self._latest is not None:
+            self._latest.note_work(one)
 
     def finish(self) -> None:
         """End all traces: the workers have ended."""

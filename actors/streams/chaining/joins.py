@@ -171,7 +171,8 @@ class Joins(Chainable[T]):
             lanes: The number of workers that share the comparisons. Each stores every n-th row and
                 compares it with all others that arrive (ScaleJoin, section IV-B). The outputs are
                 the same. Use it for a `NativePredicate`; on a Python without an interpreter lock
-                also for functions of pairs and wide bands.
+                also for functions of pairs and wide bands. With worker processes, these share the
+                comparisons of a function, whatever `lanes` is.
 
         An exception of `by`, `where` or `combine` is an error of the row that was being compared,
         which then has no output and no partner.

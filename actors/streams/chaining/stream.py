@@ -41,16 +41,23 @@ class Constrained(Chainable[T]):
         thread in this model, or else a new thread for this call.
         """
         model = check_model("a threading model", model)
-        return self._constrained(Constraint(model))
+        return self._constrained(Constraint(model, here=self._constraint.here))
 
     def here(self) -> Stream[T]:
         """Return the same stream; operators made from it run in no worker process.
 
-        This applies to all operators that are chained to the result, up to the next `run_on()`. Use
-        it for functions that need objects of the program. Without `processes` of the system it has
-        no effect.
+        This applies to all operators that are chained to the result, up to the next
+        `in_processes()`. Use it for functions that need objects of the program. Without `processes`
+        of the system it has no effect.
         """
         return self._constrained(Constraint(self._constraint.model, here=True))
+
+    def in_processes(self) -> Stream[T]:
+        """Return the same stream; operators made from it may run in worker processes again.
+
+        This ends `here()`. Without that it has no effect.
+        """
+        return self._constrained(Constraint(self._constraint.model))
 
     def new_thread(self) -> Stream[T]:
         """Return the same stream; in the model `manual`, another thread takes over from here.

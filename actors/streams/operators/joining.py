@@ -130,7 +130,9 @@ def join(
     }
     ends = {**order, "combine": combine, "how": how, "late_is_counted": late == "drop"}
     ahead: tuple[Any, ...] = ()
-    if lanes == 1:
+    # The comparisons by a function are separate, for worker processes. Where one partner is enough,
+    # the program that knows which rows have one finds it sooner.
+    if lanes == 1 and (test is None or once):
         program: Any = partial(Join, index=index, **ends)
     else:
         program = partial(JoinEnd, **{**ends, "idle_timeout": None})
@@ -138,7 +140,8 @@ def join(
             ("in order", partial(JoinOrder, **order)),
             ("in lanes", partial(JoinLanes, index=index, lanes=lanes, releases_gil=is_native)),
         )
-        said.append(f"{lanes} lanes")
+        if lanes > 1:
+            said.append(f"{lanes} lanes")
     return Operator(
         kind="join",
         program=program,

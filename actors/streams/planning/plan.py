@@ -62,6 +62,8 @@ class PlannedOperator:
     has_state: bool = False
     portable: partial[Program] | None = None
     """Makes the program in a worker process, if it may run there."""
+    stays: str = ""
+    """Why it may not."""
 
     def model(self, default: Model) -> Model:
         """Return its threading model, where `default` is the run's."""

@@ -9,14 +9,20 @@ region between such a place and its join may contain others, so the lineage of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
 from callboard.streams.errors import GraphError
 from callboard.streams.planning.operator import Operator, Outlet
 from callboard.streams.planning.plan import Plan, PlannedOperator, Source
+from callboard.streams.programs.joins.join_in_lanes import JoinLanes
+from callboard.streams.programs.joins.join_index import PairIndex
+from callboard.streams.programs.joins.lanes_in_processes import ProcessLane
 from callboard.streams.programs.program import Program
+from callboard.streams.programs.rows.answers import Answers
 from callboard.streams.programs.rows.keyed import Chunks, Objects, Scan, Timed
 from callboard.streams.programs.rows.stateless import Branch, Filter, FlatMap, Map, Number
 from callboard.streams.programs.windows.event_time import Sessions
@@ -116,6 +122,35 @@ def portable(operator: Operator, name: str, by_row: bool) -> partial[Program] | 
     return partial(make, name, ports=operator.ports, errors=operator.errors)
 
 
+def portable_lane(operator: Operator, program: Any, name: str) -> partial[Program] | None:
+    """Return what makes a lane of a join in a worker process; None if the lanes stay here.
+
+    Those may go that call a function in Python for each pair. But where one partner is enough, the
+    rows that have one are known here, and most pairs are not compared.
+    """
+    if operator.max_workers is not None or program.func is not JoinLanes:
+        return None
+    index = program.keywords["index"]
+    if index.func is not PairIndex or index.keywords["test"] is None or index.keywords["once"]:
+        return None
+    make: Callable[..., Program] = ProcessLane
+    return partial(make, name, index=index, ports=("out",))
+
+
+def why_not_portable(operator: Operator) -> str:
+    """Say why an operator runs in no worker process."""
+    make = operator.program
+    if operator.releases_gil:
+        return "it releases the interpreter's lock"
+    if operator.max_workers is not None:
+        return "max_workers() limits it"
+    if isinstance(make, partial) and make.func in (Objects, Chunks):
+        return "its object is the program's own"
+    if isinstance(make, partial) and make.func is Answers:
+        return "it waits for answers"
+    return f"operators of the kind {operator.kind!r} stay in the program"
+
+
 def plan_of(operators: Sequence[Operator], names: Mapping[Operator, str]) -> Plan:
     """Make the plan of operators, each of which comes after its inputs. Raises GraphError."""
     return _Planner(operators, names).plan()
@@ -164,7 +199,18 @@ class _Planner:
         for at, (what, program) in enumerate(operator.ahead):
             part = f"{name}, {what}"
             make_part = partial(program, part, *(lineage if at == 0 else ()))
-            ahead = PlannedOperator(part, make_part, read, *limits, kind=kind, detail=detail)
+            lane = portable_lane(operator, program, part)
+            ahead = PlannedOperator(
+                part,
+                make_part,
+                read,
+                *limits,
+                kind=kind,
+                detail=detail,
+                has_state=lane is not None,
+                portable=lane,
+                stays="" if lane else why_not_portable(operator),
+            )
             read = ((self.add_planned(ahead), 0),)
         planned = PlannedOperator(
             name,
@@ -178,6 +224,8 @@ class _Planner:
             has_state=operator.stateful,
             portable=portable(operator, name, by_row),
         )
+        if planned.portable is None:
+            planned = replace(planned, stays=why_not_portable(operator))
         number = self.add_planned(planned)
         for port in range(len(operator.ports)):
             self.sources[Outlet(operator, port)] = number, port

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard._inside.answers.future import Future
 from callboard.streams.errors import ProcessLost
-from callboard.streams.processes.work import Outcome
+from callboard.streams.processes.work import Division, Outcome
 from callboard.streams.programs.program import Batch
 from callboard.worker_processes.pickling import dumps, loads, parts_of
 from callboard.worker_processes.processes import WorkerProcesses
@@ -34,7 +34,6 @@ Request = tuple["Parts", Refused | None]
 class Segment:
     """The operators of a segment, and the encoding of its rounds."""
 
-    chooses = False
     where = "worker processes"
     """The place of the operators, for statistics."""
     reason = ""
@@ -120,20 +119,43 @@ class States:
 
         A process that ends later is replaced by one with this state.
         """
-        answers = [self._processes.snapshot(code) for code in self._codes]
+        return self.decode_all([_awaited(answer) for answer in self.fetch()])
+
+    def fetch(self) -> list[Future[Parts]]:
+        """Ask each process for its state, while no round is on its way."""
+        return [self._processes.snapshot(code) for code in self._codes]
+
+    def decode_all(self, answers: Sequence[Parts], /) -> list[State]:
+        """Decode the states that were asked for. Raises the exception that came in place of one."""
         found = []
         for code, answer in zip(self._codes, answers, strict=True):
-            state = _value_of(_awaited(answer))
+            state = _value_of(answer)
             self._processes.begin_with(code, state)
             found.append(pickle.loads(state))
         return found
 
     def restore(self, states: Sequence[State], /) -> None:
         """Give each process its state, before the first round."""
+        for answer in self.begin_with([dumps(state) for state in states]):
+            check(_awaited(answer))
+
+    def begin_with(self, states: Sequence[bytes], /) -> list[Future[Parts]]:
+        """Give each process its encoded state. The futures say whether it can begin with it."""
+        for code, state in zip(self._codes, states, strict=True):
+            self._processes.begin_with(code, state)
+        return self.checks()
+
+    def checks(self) -> list[Future[Parts]]:
+        """Ask each process whether it has the operator: see check()."""
+        return [self._processes.check(code) for code in self._codes]
+
+    def note_states(self, states: Sequence[State], /) -> None:
+        """Note the state of each process, while no round is on its way.
+
+        Later processes begin with it.
+        """
         for code, state in zip(self._codes, states, strict=True):
             self._processes.begin_with(code, dumps(state))
-        for answer in [self._processes.check(code) for code in self._codes]:
-            _value_of(_awaited(answer))
 
     def at_work(self) -> list[str]:
         """Name the processes that work on rounds of the operator."""
@@ -145,12 +167,56 @@ class States:
             self._processes.forget(code)
 
 
+class ShuffledStates(States):
+    """The same, behind stateless operators, which any process runs and which divide the rounds.
+
+    `dividing` are these operators, and `operators` those with the states.
+    """
+
+    def __init__(
+        self, processes: WorkerProcesses, dividing: bytes, operators: bytes, count: int
+    ) -> None:
+        super().__init__(processes, operators, count)
+        self.wants_keys = False
+        """Whether keys are wanted here."""
+        self._rounds = Segment(processes, dividing)
+        self.is_lost = self._rounds.is_lost
+
+    def encode_round(self, batch: Batch, fails: bool, /) -> Request:
+        """Encode a round, which is to be divided. See `Segment.encode`."""
+        return self._rounds.encode(batch, fails)
+
+    def send(self, request: tuple[int, Parts], /) -> Future[Parts]:
+        """Send a part of a round, behind the number of its process; behind -1, a round."""
+        number, parts = request
+        if number >= 0:
+            return super().send(request)
+        return self._rounds.send(([b"\1" if self.wants_keys else b"", *parts], None))
+
+    def division_of(self, answer: Parts, /) -> Division:
+        """Decode what a process made of a round, but not the parts of it for other processes."""
+        head, *parts = answer
+        # Parts are kept, and so are no views of the shared memory.
+        return *pickle.loads(head), [bytes(part) for part in parts]
+
+    def at_work(self) -> list[str]:
+        """Name the processes that work on rounds of the operators."""
+        return sorted({*super().at_work(), *self._rounds.at_work()})
+
+    def close(self) -> None:
+        """Let the processes forget the operators, with their states."""
+        super().close()
+        self._rounds.close()
+
+
 class StatefulSegment(Segment):
     """An operator with one state."""
 
     def __init__(self, processes: WorkerProcesses, operators: bytes) -> None:
-        self._states = States(processes, operators, 1)
-        self.snapshots, self.restore = self._states.snapshots, self._states.restore
+        self._states = states = States(processes, operators, 1)
+        self.snapshots, self.restore = states.snapshots, states.restore
+        self.fetch, self.decode_all = states.fetch, states.decode_all
+        self.begin_with, self.checks = states.begin_with, states.checks
         self.close = self._states.close  # type: ignore[method-assign]
         self.at_work = self._states.at_work  # type: ignore[method-assign]
 
@@ -160,6 +226,11 @@ class StatefulSegment(Segment):
 
     def _parts_of(self, value: Any) -> Parts:
         return _whole(value)
+
+
+def check(answer: Parts) -> None:
+    """Raise the exception that an answer has, if any."""
+    _value_of(answer)
 
 
 def _whole(value: Any) -> Parts:

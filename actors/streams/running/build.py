@@ -136,11 +136,13 @@ class OperatorPlace:
     lane: ActorRef[Any] | None = None
     segment: Any = None
     """That of an operator that may run in worker processes: it has `where` and `reason`."""
+    stays: str = ""
+    """Why it runs in no worker process, if the system has some."""
 
     @property
     def reason(self) -> str:
-        """The reason for the place, if the run chooses it."""
-        return "" if self.segment is None else str(self.segment.reason)
+        """The reason for the place, if the system has worker processes."""
+        return self.stays if self.segment is None else str(self.segment.reason)
 
     @property
     def where(self) -> str:

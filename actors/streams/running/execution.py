@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -121,10 +122,11 @@ class Execution:
         self.row_counts = DeadLetterCounts(system.dead_letters, runtime.timers.now)
         self.context = copy_context()  # of functions that the caller's thread calls
         segments: Mapping[int, Any] = {}
+        reasons: Mapping[int, str] = {}
         if system.config.processes and not runtime.manual:
             from callboard.streams.processes.placing import placed_in_processes
 
-            plan, segments = placed_in_processes(system, plan, settings.pipelines)
+            plan, segments, reasons = placed_in_processes(system, plan, settings.pipelines)
         self._has_processes = bool(segments)
         self.programs = self.context.run(plan.make_programs, self.row_counts)
         self.outputs = OutputBuffers(collected_by(self.programs))
@@ -141,6 +143,9 @@ class Execution:
             self.deployment = deploy(system, flow, plan, self.programs, settings, chains=chains)
             for number, segment in segments.items():
                 self.deployment.places[number] = OperatorPlace("dynamic", segment=segment)
+            for number, reason in reasons.items():
+                place = self.deployment.places[number]
+                self.deployment.places[number] = replace(place, stays=reason)
         except BaseException:
             close(self.programs)
             raise

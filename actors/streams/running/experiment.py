@@ -40,7 +40,7 @@ def predict_all(work: Execution, faster: Any, seconds: Any) -> WhatIfs:
 def _predict(work: Execution, operators: Sequence[Any], faster: Any, seconds: Any) -> list[WhatIf]:
     part = _part_of(faster)
     seconds = checks.seconds("what_if()'s seconds", seconds, zero=False, error=ConfigError)
-    _refuse_if_over(work)
+    _refuse_if_impossible(work)
     of_each = [(operator, _numbers_of(operator, work)) for operator in operators]
     work.life.check_caller("what_if()", by_any_caller=True)
     watches = f"it watches the run for {seconds:g} s"
@@ -49,7 +49,7 @@ def _predict(work: Execution, operators: Sequence[Any], faster: Any, seconds: An
     if work.system._runtime.manual:
         raise RunError(f"what_if() measures time, and {work.system!r} has a logical clock")
     with _begun(work) as slowing:
-        experiment = Experiment(work, slowing, seconds, lambda: _refuse_if_over(work))
+        experiment = Experiment(work, slowing, seconds, lambda: _refuse_if_impossible(work))
         return [experiment.predict(name, numbers, part) for name, numbers in of_each]
 
 
@@ -70,7 +70,20 @@ def _begun(work: Execution) -> Iterator[Slowing]:
         work.experiment.release()
 
 
-def _refuse_if_over(work: Execution) -> None:
+def _refuse_if_impossible(work: Execution) -> None:
+    """Raise if the run has ended, or if worker processes run operators, which may begin any time.
+
+    Processes do not pause for others: their work during a pause would count as time that the
+    operator saves.
+    """
+    places = zip(work.programs, work.deployment.places, strict=True)
+    away = [program.name for program, place in places if place.segment is not None and place.where]
+    if away:
+        raise RunError(
+            "what_if() has all other operators pause while one works, and worker processes, which "
+            f"run {', '.join(map(repr, dict.fromkeys(away)))}, do not pause: try it in a system "
+            "with processes=0, or keep the operators in the program by here()"
+        )
     work.life.check_not_stopped()
     if work.life.ended or (work.life.finishing and work.flow.done >= work.flow.admitted):
         raise work.life.why_ended(f"{work!r} has ended, and what_if() watches it at work")
@@ -79,8 +92,8 @@ def _refuse_if_over(work: Execution) -> None:
 class Experiment:
     """An experiment with a run: divides it into periods, and compares them.
 
-    `refuse_if_over` raises if the run has ended. It is called between looks, by the thread of
-    `predict()`.
+    `refuse` raises if the run has ended, or cannot be measured any more. It is called between
+    looks, by the thread of `predict()`.
     """
 
     def __init__(
@@ -88,14 +101,14 @@ class Experiment:
         run: Execution,
         slowing: Slowing,
         seconds: float,
-        refuse_if_over: Callable[[], None],
+        refuse: Callable[[], None],
     ) -> None:
         self.run = run
         self.flow = run.flow
         self.slowing = slowing
         self.seconds = seconds
         self.period = seconds / (2 * _PAIRS + 1)
-        self.refuse_if_over = refuse_if_over
+        self.refuse = refuse
 
     def predict(self, name: str, numbers: Sequence[int], faster: float) -> WhatIf:
         """Let the operator seem faster in every second period. Takes about `seconds`."""
@@ -125,7 +138,7 @@ class Experiment:
     def _pass(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            self.refuse_if_over()
+            self.refuse()
             self.flow.wait_until_done(_NEVER, min(left, _LOOK))
 
     def _moment(self, wanted: int) -> tuple[int, int, float]:
@@ -133,7 +146,7 @@ class Experiment:
         patience = max(self.seconds, _PATIENCE)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            self.refuse_if_over()
+            self.refuse()
             if (moment := self.slowing.moment(wanted, min(self.period, _LOOK))) is not None:
                 return moment
         raise RunError(

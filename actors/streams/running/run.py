@@ -22,7 +22,7 @@ from callboard.streams.running.execution import Execution
 from callboard.streams.running.experiment import predict, predict_all
 from callboard.streams.running.lifecycle import HELP
 from callboard.streams.running.results import PulledResults, Results, inputs_of
-from callboard.streams.running.statistics import Progress, RunStatistics, collect
+from callboard.streams.running.statistics import Progress, RunStatistics, collect, describe
 from callboard.streams.running.waiting import LOOK
 from callboard.streams.snapshots.snapshot import Snapshot
 from callboard.system import ActorSystem
@@ -271,6 +271,15 @@ class Run(RunHandle[R]):
             flow, self.row_counts, flow.rows, seconds, work.deployment.places, work.programs
         )
 
+    def describe(self) -> str:
+        """Return a line for each operator: its name and kind, and where it runs.
+
+        In a system with worker processes, it has the reason for that place, too. The place may
+        change: see `OperatorStatistics.reason`.
+        """
+        work = self._work
+        return describe(work.plan.operators, work.deployment.places)
+
     def _repr_html_(self) -> str:
         """Show the run's state and figures, for notebooks."""
         return paragraph(repr(self)) + self.statistics()._repr_html_()
@@ -325,8 +334,9 @@ class Run(RunHandle[R]):
             seconds: The length of the experiment for each operator.
 
         Raises:
-            RunError: There is no such operator, the caller's thread runs it, too few rows are sent,
-                another experiment is running, or the system is manual.
+            RunError: There is no such operator, the caller's thread runs it, worker processes run
+                operators, too few rows are sent, another experiment is running, or the system is
+                manual.
             RunEnded, StreamError: The run has ended or failed.
         """
         if operator is None:

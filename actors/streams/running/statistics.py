@@ -12,6 +12,7 @@ from callboard.core.markup import paragraph, table
 from callboard.frequency.results import Counted
 from callboard.observing.progress_line import ProgressLine
 from callboard.scheduling.flow.threading_models import Model
+from callboard.streams.planning.plan import PlannedOperator
 from callboard.streams.programs.joins.join_in_lanes import LanePrograms
 from callboard.streams.programs.program import Program
 from callboard.streams.running.build import OperatorPlace
@@ -32,9 +33,9 @@ class OperatorStatistics:
     """An operator, until now. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
 
     `threading` is its threading model. `thread` is the name of the thread, or of the worker that is
-    its home; it is empty for a `dynamic` operator, which any worker runs. With
-    `ActorSystem(processes="auto")`, `reason` says why a stateless operator runs in the program or
-    in worker processes.
+    its home; it is empty for a `dynamic` operator, which any worker runs. In a
+    system with worker processes, `reason` says why an operator stays in the program, or why
+    `processes="auto"` has chosen its place.
 
     For `manual` operators, and native operators in a row that are run as one, `cost` and `busy` are
     estimated from one of 64 rounds. For the latter, `workers` are at work on all of them, and
@@ -224,6 +225,18 @@ def collect(
             for number, operator in operators
         ),
     )
+
+
+def describe(operators: Sequence[PlannedOperator], places: Sequence[OperatorPlace]) -> str:
+    """Write a line for each operator: its name, its kind, its place, and the reason for that."""
+    lines = []
+    for operator, place in zip(operators, places, strict=True):
+        kind = ", ".join(filter(None, (operator.kind, operator.detail)))
+        where = place.where or ("any worker" if place.model == "dynamic" else place.model)
+        why = f": {place.reason}" if place.reason else ""
+        lines.append((operator.name, f"{kind}, {where}{why}"))
+    width = max(len(name) for name, _ in lines)
+    return "".join(f"{name:{width}}  {text}\n" for name, text in lines)
 
 
 def figures_of(

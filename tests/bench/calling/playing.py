@@ -1,9 +1,11 @@
 """Plays calls: the main thread calls a function elsewhere n times, `at_once` in each batch.
 
-    callboard   asks an actor of this process
-    pool        asks an actor in a process of its own
-    ray         calls a method of Ray's actor, which is in a process of its own
-    pipe        a process that answers on a pipe, whose buffer has to hold a batch and its answers
+    callboard       asks an actor of this process
+    pool            asks an actor in a process of its own
+    ray             calls a method of Ray's actor, which is in a process of its own
+    ray_compiled    the same by a compiled graph
+    shared_memory   a process that answers through iceoryx2
+    pipe            a process that answers on a pipe, whose buffer holds a batch and its answers
 
 All answers have to be right. Processes are there before the clock starts.
 """
@@ -11,13 +13,17 @@ All answers have to be right. Processes are there before the clock starts.
 import multiprocessing
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 from callboard import Actor, ActorSystem
+from calling.shared_memory import called
 from savina.result import Result
 from usage import Watch
 from with_ray import cpu_of_children, ray_with
+
+AT_ONCE = 500  # calls of the largest batch
 
 CallAll = Callable[[list[int]], list[int]]
 
@@ -67,6 +73,19 @@ def by_ray() -> Iterator[CallAll]:
         yield lambda batch: ray.get([receive.remote(each) for each in batch])
 
 
+@contextmanager
+def by_compiled_graph() -> Iterator[CallAll]:
+    with ray_with(1) as ray:
+        from ray.dag import InputNode
+
+        actor: Any = ray.remote(PlainNext).remote()
+        with InputNode() as message:
+            graph = actor.receive.bind(message)
+        compiled = graph.experimental_compile(_max_inflight_executions=AT_ONCE)
+        yield lambda batch: [ray.get(each) for each in [compiled.execute(each) for each in batch]]
+        compiled.teardown()
+
+
 def answer_on(pipe: Connection) -> None:
     plain = PlainNext()
     while (message := pipe.recv()) is not None:
@@ -93,5 +112,7 @@ BY: dict[str, Callable[[], AbstractContextManager[CallAll]]] = {
     "callboard": by_actor,
     "pool": by_pool,
     "ray": by_ray,
+    "ray_compiled": by_compiled_graph,
+    "shared_memory": partial(called, PlainNext().receive),
     "pipe": by_pipe,
 }

@@ -1,8 +1,10 @@
-"""Frameworks that play work in processes: Bytewax, Ray Data and Spark.
+"""Frameworks that play work in processes: Bytewax, Ray Data, Spark and Grain.
 
 bytewax   a cluster: one process has the rows and gets the outputs, and works as the others do
 ray_data  `map`, or `map_groups` by key; rows are dicts, as it wants them
 spark     `map` of an RDD in `local[n]`; rows with keys are divided into lists, as for pools
+grain     `map` of a dataset of chunks; no keys. Its processes begin with the iterator, and have
+          done a few chunks when the clock starts
 """
 
 import multiprocessing
@@ -216,3 +218,26 @@ def by_spark(work: Work, processes: int) -> Iterator[PlayAll]:
 
     list(play_all(work.rows[: 8 * processes]))
     yield play_all
+
+
+# --- Grain ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def by_grain(work: Work, processes: int) -> Iterator[PlayAll]:
+    import grain
+
+    rows = work.rows
+    first = [rows[:8] for _ in range(processes)]
+    chunks = [rows[at : at + work.chunk] for at in range(0, len(rows), work.chunk)]
+    dataset = grain.MapDataset.source([*first, *chunks]).map(partial(outputs_of, work.function))
+    one_by_one = dataset.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0))
+    options = grain.MultiprocessingOptions(num_workers=processes)
+    outputs = iter(one_by_one.mp_prefetch(options))
+    for _ in first:
+        next(outputs)
+    yield lambda _: (output for chunk in outputs for output in chunk)
+
+
+def outputs_of(function: Callable[[Row], Any], rows: list[Row]) -> list[Any]:
+    return [function(row) for row in rows]

@@ -7,7 +7,7 @@
     futures          `ProcessPoolExecutor.map`
     joblib           `Parallel` with loky
     mpire            `WorkerPool.imap`
-    bytewax, ray_data, spark: see `frameworks`
+    bytewax, ray_data, spark, grain: see `frameworks`
 
 Pools get rows in chunks. They have no keys: rows with keys are divided by them into a list for each
 process, which has its outputs in one piece, and these are merged in the order of the rows. All of
@@ -24,7 +24,7 @@ from typing import Any
 
 from callboard import ActorSystem
 from callboard.streams import Graph, entry
-from processes.frameworks import by_bytewax, by_ray_data, by_spark
+from processes.frameworks import by_bytewax, by_grain, by_ray_data, by_spark
 from processes.work import (
     VALUES,
     Work,
@@ -177,4 +177,5 @@ BY: dict[str, Player] = {
     "bytewax": by_bytewax,
     "ray_data": by_ray_data,
     "spark": by_spark,
+    "grain": by_grain,
 }

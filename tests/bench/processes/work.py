@@ -63,11 +63,11 @@ def add(turns: int, total: int, row: Row) -> int:
     return total + calculate(turns, row)
 
 
-def calculation(n: int, microseconds: int, keyed: bool) -> Work:
+def calculation(n: int, microseconds: float, keyed: bool) -> Work:
     """Make rows that take so many microseconds each. A chunk of them takes a few milliseconds."""
     rows = [(place % KEYS, place % NUMBERS) for place in range(n)]
-    function = partial(add if keyed else calculate, microseconds * TURNS)
-    return Work(rows, function, max(8, 4_096 // microseconds), keyed)
+    function = partial(add if keyed else calculate, round(microseconds * TURNS))
+    return Work(rows, function, max(8, int(4_096 / microseconds)), keyed)
 
 
 def expected(work: Work) -> list[Any]:

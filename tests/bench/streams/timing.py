@@ -8,10 +8,23 @@ from callboard import ActorSystem
 
 
 def timed(
-    graph: Any, arriving: Iterable[tuple[str, Any]], workers: int | None = 1, **options: Any
+    graph: Any,
+    arriving: Iterable[tuple[str, Any]],
+    workers: int | None = 1,
+    processes: int = 0,
+    **options: Any,
 ) -> tuple[float, Any]:
-    """Send rows to the entries of a graph; return the seconds and the output."""
-    with ActorSystem(workers=workers) as system:
+    """Send rows to the entries of a graph; return the seconds and the output.
+
+    Worker processes have had the first rows before.
+    """
+    with ActorSystem(workers=workers, processes=processes) as system:
+        if processes:
+            arriving = [*arriving]
+            run = system.run(graph, **options)
+            for name, rows in arriving[: len(graph.entries)]:
+                run.send(name, rows)
+            run.finish()
         run = system.run(graph, **options)
         begin = perf_counter()
         for name, rows in arriving:

@@ -11,6 +11,8 @@
 // CHECK that fails; a race on a Plain, or on an Atomic that is not made yet or has ended; memory that is lost or
 // freed twice; and a wait for something that no thread will do.
 //
+// A process that ends at any point is code in dies().
+//
 //     PROGRAM [SENTENCE]                    those tests whose sentence contains that
 //     PROGRAM --weaken FILE:LINE:FROM:TO    with the order FROM in that line as TO: see weakened.sh
 //     PROGRAM --orders FILE                 and writes a list of the orders that can be weakened
@@ -83,6 +85,21 @@ template <class Holds>
 void await(Holds&& holds) {
     begin_attempt();
     if (!holds()) wait();
+}
+
+// Runs the code of a process that dies before one of its first `operations` on atomics, or after them, when all is done.
+// There are executions with each of these ends. Returns whether it died before the end.
+template <class Code>
+bool dies(unsigned operations, Code&& code) {
+    die_before(choose(operations + 1, {"a death", 0}));
+    bool has_died = false;
+    try {
+        code();
+    } catch (const Death&) {
+        has_died = true;
+    }
+    die_before(0);
+    return has_died;
 }
 
 // Notes the outcome of this execution, for litmus tests.

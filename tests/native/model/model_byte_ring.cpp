@@ -1,40 +1,14 @@
 // The ring of bytes between two processes, with room for two and for four units, and the sleep of a process that waits.
-#include "callboard/mailbox/shared/byte_ring.hpp"
-#include "callboard/mailbox/shared/event_count.hpp"
+#include "byte_rings.hpp"
 #include "model.hpp"
+#include "waiter.hpp"
 
 using namespace callboard;
-using model::Plain;
+using model::Ring;
 using model::together;
+using model::Waiter;
 
 namespace {
-
-constexpr std::uint64_t unit = RecordHeader::unit;
-
-// A ring of units, each with a plain value beside it: a record's bytes are those values.
-template <int units>
-struct Ring {
-    RingCounters counters;
-    alignas(8) unsigned char bytes[units * unit] = {};
-    Plain<int> values[units];
-    RingWriter writer{counters, bytes, units * unit};
-    RingReader reader{counters, bytes, units * unit};
-
-    bool try_write(int value, std::uint32_t size = 0) {
-        unsigned char* const at = writer.reserve(size, static_cast<std::uint32_t>(value));
-        if (at == nullptr) return false;
-        for (std::uint64_t i = 0; i < RecordHeader::room(size) / unit; ++i) values[(at - bytes) / 8 - 1 + i] = value;
-        return true;
-    }
-    bool try_read(int value, std::uint32_t size = 0) {
-        RingReader::Record record;
-        if (!reader.next(record)) return false;
-        CHECK(record.size == size && record.kind == static_cast<std::uint32_t>(value));
-        for (std::uint64_t i = 0; i < RecordHeader::room(size) / unit; ++i)
-            CHECK(values[(record.bytes - bytes) / 8 - 1 + i] == value);
-        return true;
-    }
-};
 
 template <int units>
 void each_arrives(int all) {
@@ -54,30 +28,6 @@ void each_arrives(int all) {
         });
     CHECK(!ring.writer.is_broken() && !ring.reader.is_broken());
 }
-
-// A process that waits, and the descriptor on which it sleeps.
-class Waiter {
-public:
-    template <class Tries>
-    void wait_until(Tries tries) {
-        for (;;) {
-            const auto looked = events.look();
-            if (tries()) return;
-            if (!events.try_sleep(looked)) continue;
-            model::await([&] { return wakes_.load(relaxed) != seen_; });
-            seen_ = wakes_.load(relaxed);
-        }
-    }
-    void notify() {
-        if (events.notify()) wakes_.fetch_add(1, relaxed);
-    }
-
-    EventCount events;
-
-private:
-    Atomic<int> wakes_{0};
-    int seen_ = 0;
-};
 
 }  // namespace
 

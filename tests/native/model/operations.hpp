@@ -69,6 +69,10 @@ void pause();
 void begin_attempt();
 void end_attempt();
 
+// Thrown by the operation of a thread that dies before it. The thread goes on as what comes after its death.
+struct Death {};
+void die_before(unsigned operation);
+
 // A moment in a thread's plain code: so many of its events came before.
 struct Moment {
     int thread = -1;

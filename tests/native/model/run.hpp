@@ -72,6 +72,7 @@ public:
     }
 
     Found access(const Access& access) {
+        die_if_due();
         const Outside outside(*this);
         Event what;
         what.kind = Kind::read;
@@ -110,6 +111,7 @@ public:
     }
 
     void write(Event what) {
+        die_if_due();
         const Outside outside(*this);
         what.kind = Kind::write;
         must_live(what);
@@ -186,6 +188,9 @@ public:
         if (++threads_[current_].spins > most_spins) wait();
     }
 
+    // The thread dies before its operation of that number, counted from 1. Zero: it lives.
+    void die_before(unsigned operation) { threads_[current_].dies_in = operation; }
+
     std::int64_t& clock() { return threads_[current_].clock; }
 
     // --- plain memory ------------------------------------------------------------------------------------------
@@ -226,8 +231,14 @@ private:
         int spins = 0;               // pauses since it did anything new
         bool may_end = false;
         std::int64_t clock = 0;
+        unsigned dies_in = 0;  // operations; 0: it does not die
         Body body;
     };
+
+    void die_if_due() {
+        unsigned& dies_in = threads_[current_].dies_in;
+        if (dies_in != 0 && --dies_in == 0) throw Death{};
+    }
 
     // The checker's own work takes no memory of the test's.
     struct Outside {

@@ -27,6 +27,7 @@ void store(Id location, std::uint64_t value, std::memory_order order, Site site)
 }
 void fence(Kind kind, Site site) { running->fence(kind, site); }
 unsigned choose(unsigned count, Site site) { return running->choose(count, site); }
+void die_before(unsigned operation) { running->die_before(operation); }
 void pause() { running->pause(); }
 void wait(bool may_end) { running->wait(may_end); }
 void begin_attempt() { running->begin_attempt(); }

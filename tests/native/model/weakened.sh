@@ -195,10 +195,15 @@ seen 'counters_.written.store(place_, release);' release relaxed byte_ring "room
 seen 'const std::uint64_t written = counters_.written.load(acquire);' acquire relaxed byte_ring "room for two units"
 seen 'counters_.read.store(place_, release);' release relaxed byte_ring "room for two units"
 seen 'const std::uint64_t read = counters_.read.load(acquire);' acquire relaxed byte_ring "room for two units"
+seen 'read_ = counters.read.load(acquire);' acquire relaxed inbox "of its successor"
+
+header=mailbox/shared/message_ring.hpp
+seen 'ring_.wants_room.exchange(1, acquire);' acquire relaxed inbox "a writer that finds no room"
+seen 'ring_.wants_room.exchange(0, release) != 0)' release relaxed inbox "a writer that finds no room"
 
 header=mailbox/shared/event_count.hpp
 seen 'std::uint64_t look() const { return word_.load(acquire); }' acquire relaxed byte_ring "a reader that sleeps"
-seen 'if ((word_.fetch_add(one, release) & sleeping) == 0) return false;' release relaxed byte_ring "a reader that sleeps"
+seen 'if ((word_.fetch_add(one, release) & sleeping) == 0) return;' release relaxed byte_ring "a reader that sleeps"
 
 header=scheduling/cell.hpp
 seen '[[nodiscard]] bool end_wait() { return waiting.fetch_and(~waiting_bit, acq_rel) & waiting_bit; }' acq_rel "acquire release" cell "a system message meets"
@@ -267,8 +272,14 @@ seed mailbox/shared/byte_ring.hpp 's/if (skipped != 0) put(RecordHeader{0, Recor
 seed mailbox/shared/byte_ring.hpp 's/place_ + needed - read_ <= capacity_/place_ + needed - read_ <= capacity_ + RecordHeader::unit/' byte_ring "room for two units"
 seed mailbox/shared/blocks.hpp 's/while (next != lent_.end() \&\& next->first - first < pages) first = (next++)->end;//' blocks "a page is written again"
 seed mailbox/shared/blocks.hpp 's/region_.returned\[first\].store(0, relaxed);//' blocks "a page is written again"
-seed mailbox/shared/event_count.hpp 's/return word_\.compare_exchange_strong(looked, looked | sleeping, relaxed);/return (void)looked, word_.fetch_or(sleeping, relaxed), true;/' byte_ring "a reader that sleeps"
-seed mailbox/shared/event_count.hpp 's/return (word_\.fetch_and(~sleeping, relaxed) & sleeping) != 0;.*/return false;/' byte_ring "two writers of two rings"
+seed mailbox/shared/event_count.hpp 's/return word_\.compare_exchange_strong(looked, (looked + one) | sleeping, relaxed);/return (void)looked, word_.fetch_or(sleeping, relaxed), true;/' byte_ring "a reader that sleeps"
+seed mailbox/shared/event_count.hpp 's/^        wake();$//' byte_ring "two writers of two rings"
+seed mailbox/shared/event_count.hpp 's/(looked + one) | sleeping, relaxed/looked | sleeping, relaxed/' byte_ring "two writers of two rings"
+seed mailbox/shared/event_count.hpp 's/^        wake();$/word_.fetch_and(~sleeping, relaxed); wake();/' inbox "a writer that dies"
+seed mailbox/shared/byte_ring.hpp 's/published_ = place_ = counters.written.load(relaxed);//' inbox "of its successor"
+seed mailbox/shared/byte_ring.hpp 's/place_ = written_ = finished_ = notified_ = counters.read.load(relaxed);//' inbox "successor has each record"
+seed mailbox/shared/message_ring.hpp 's/ring_.wants_room.exchange(1, acquire);.*//' inbox "a writer that finds no room"
+seed mailbox/shared/message_ring.hpp 's/                at = writer_.reserve.*//' inbox "a writer that finds no room"
 seed scheduling/worker.hpp 's/if (stealable\.load(relaxed) != 0 \&\&/if (false \&\&/' stealing "a watcher that goes to sleep"
 seed scheduling/worker.hpp 's/if (may_move \&\& idles/if (false \&\& may_move \&\& idles/' stealing "a worker that begins"
 seed scheduling/worker.hpp "s/if (team->sleepers\.load(seq_cst) != 0 \&\& !others_idle()) call();//" stealing "and another begins to work"

@@ -145,13 +145,12 @@ def test_a_decorated_box_is_found_by_its_name(system: ActorSystem) -> None:
 @pytest.mark.parametrize(
     "one",
     [
-        box(Here, "(x) -> (y)"),
         box(Here(), "(x) -> (y)", name="object"),
         box(Here().method, "(x) -> (y)"),
         box(lambda x: os.getpid(), "(x) -> (y)", name="thread", threads=True),
         box(lambda x: os.getpid(), "(x) -> (y)", name="late", timeout=TIMEOUT),
     ],
-    ids=["class", "object", "method", "threads", "timeout"],
+    ids=["object", "method", "threads", "timeout"],
 )
 def test_other_boxes_stay_in_the_program(system: ActorSystem, one: Any) -> None:
     run = system.run(where >> filtering("{x, <pid>} -> {x}") >> one)

@@ -28,6 +28,8 @@ cdef class JoinCommand:
 cdef JoinCommand command(JoinCommandKind kind, object subject, object lineage)
 cdef JoinCommand failed_command(int64_t serial, object row, object error, object lineage)
 cdef JoinCommand ended_command(object error)
+# A new CHUNK with the matches: each command is written only once.
+cdef JoinCommand with_found(JoinCommand chunk, object found)
 
 # For the first of the programs, and for the last one.
 cdef int write_down(IdleSources program, list batches, list into) except -1

@@ -49,7 +49,6 @@ cdef JoinCommand ended_command(object error):
 
 
 cdef JoinCommand with_found(JoinCommand chunk, object found):
-    """Return a new CHUNK with the matches: each command is written only once."""
     cdef JoinCommand step = command(CHUNK, chunk.subject, chunk.lineage)
     step.found = found
     return step

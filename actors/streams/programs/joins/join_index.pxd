@@ -46,6 +46,9 @@ cdef class RowIndex(JoinIndex):
     cdef int left(self, WindowRow kept) except -1
 
 
+# The place of a found row in the order; -1 for an error of the row itself.
+cdef number_of(each)
+
 # The state of a join's indexes, for a snapshot; and an index that goes on with it.
 cdef tuple indexes_state(list indexes, SavedRows kept)
 cdef RowIndex restored_index(RowIndex index, tuple state, SavedRows kept)

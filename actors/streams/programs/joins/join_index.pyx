@@ -192,7 +192,6 @@ cdef bint are_distinct(list partners) except -1:
 
 
 cdef number_of(each):
-    """Return the place of a found row in the order; -1 for an error of the row itself."""
     kept = each[0] if type(each) is tuple else each
     return -1 if kept is None else (<WindowRow?>kept).number
 

@@ -9,7 +9,15 @@ class SegmentMember(Program):
     def __init__(self, name: str, **options: Any) -> None: ...
 
 class ProcessAnswers(Answers):
-    def __init__(self, name: str, *, segment: Any, **options: Any) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        *,
+        segment: Any,
+        members: tuple[SegmentMember, ...] = (),
+        tries_again: bool = False,
+        **options: Any,
+    ) -> None: ...
 
 @final
 class InProcesses(ProcessAnswers):

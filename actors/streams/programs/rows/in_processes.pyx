@@ -39,11 +39,13 @@ cdef int64_t time_of(int64_t worked, int64_t handed_over, Py_ssize_t requests) n
 @cython.no_gc_clear  # as its base
 cdef class ProcessAnswers(Answers):
     """The base of programs that send rounds to processes. `segment` names the processes that are `at_work()`, and has
-    `send(request)`, which returns a future of the answer, and `close()`."""
+    `send(request)`, which returns a future of the answer, and `close()`. `members` are the programs of the other
+    operators of the segment. With `tries_again`, a round whose process has ended goes to another one."""
 
-    def __init__(self, str name, *, segment, **options):
-        super().__init__(name, ask=segment.send, **options)
-        self.segment = segment
+    def __init__(self, str name, *, segment, tuple members=(), bint tries_again=False, **options):
+        super().__init__(name, ask=segment.send, retries=MOST_TRIES if tries_again else 0, backoff=0.01, **options)
+        self.segment, self.members = segment, members
+        self.places = {program.name: place for place, program in enumerate((*members, self))}
 
     @property
     def asks(self):
@@ -59,6 +61,71 @@ cdef class ProcessAnswers(Answers):
     cpdef close(self):
         Answers.close(self)
         self.segment.close()
+
+    cdef Program first_of_segment(self):
+        return self.members[0] if self.members else self
+
+    cdef list firsts_of(self, PendingRound taken):
+        """Return the serial number of the first row of a round, for each operator of the segment."""
+        cdef SegmentMember member
+        cdef list firsts = [taken.batch.first]
+        if self.members:
+            firsts[0] += (<SegmentMember>self.members[0]).origin
+        for member in self.members:
+            firsts.append(member.before + member.given)
+        return firsts
+
+    cdef int check(self, PendingRow request, PendingRound taken) except -1:
+        """Raise the error of a request that is done, if it has one."""
+        error = request.future.exception()
+        if error is None:
+            return 0
+        if request.tries > MOST_TRIES and self.segment.is_lost(error):
+            raise ProcessLost(
+                f"{counted(len(taken.batch.rows), 'row')} of {' and '.join(map(repr, self.places))} were sent to "
+                f"{MOST_TRIES + 1} worker processes, and each ended with them; {error}")
+        raise error
+
+    cdef int note_dropped(self, list dropped, list firsts, list rows, object refused) except -1:
+        """Count the rows that a process has dropped."""
+        for kind, what in dropped:
+            if kind == "late":
+                self.row_counts._late(*what)
+            else:
+                self.row_counts._skipped(self.placed(what, firsts, rows, refused))
+        return 0
+
+    cdef int note_members(self, list counts, RowTotals* here) except -1:
+        """Count for the other operators of the segment the rows that came to them in a process, and left them."""
+        cdef SegmentMember member
+        cdef RowTotals there
+        cdef int64_t passed, spent
+        for place, member in enumerate(self.members):
+            there.taken, there.given, passed, spent = counts[place]
+            member.given += passed
+            if member.stage != NULL:
+                member.stage.note_counted(here[0], there, spent)
+        return 0
+
+    cdef object placed(self, object failure, list firsts, list rows, object refused):
+        """Return a failure with the serial number that its row has in the run."""
+        if isinstance(failure, FailedRow):
+            name, serial, row, when, error = failure.operator, failure.serial, failure.row, "", failure.error
+        else:
+            name, serial, row, when, error = failure
+        place = self.places[name]
+        if serial is not None:
+            if place == 0 and not when:
+                kept = None if refused is None else refused[1]
+                if kept is not None:
+                    serial = kept[serial] if serial < len(kept) else len(rows)
+                row = rows[serial] if serial < len(rows) else None  # else at the end of the stream
+            serial += firsts[place]
+        if isinstance(failure, FailedRow):
+            return FailedRow(name, serial, row, error)
+        raised = StreamError(name, serial, row, when)
+        raised.__cause__ = error
+        return raised
 
 
 cdef class SegmentMember(Program):
@@ -96,13 +163,12 @@ cdef class InProcesses(ProcessAnswers):
 
     def __init__(self, str name, *, segment, tuple members, Py_ssize_t most, bint has_state=False, bint chooses=False,
                  **options):
-        cdef int retries = 0 if has_state else MOST_TRIES  # a state's rounds are sent again where they are sent
-        super().__init__(name, segment=segment, most=most, retries=retries, backoff=0.01, **options)
-        self.members, self.has_state = members, has_state
+        # A state's rounds are sent again where they are sent.
+        super().__init__(name, segment=segment, members=members, most=most, tries_again=not has_state, **options)
+        self.has_state = has_state
         self.chooses, self.most_away = chooses, most
         if chooses:
             self.note_choice()
-        self.places = {program.name: place for place, program in enumerate((*members, self))}
 
     cdef PendingRound taken(self, Batch batch, int64_t serial, list into):
         cdef PendingRound taken = Answers.taken(self, batch, serial, into)
@@ -113,7 +179,7 @@ cdef class InProcesses(ProcessAnswers):
 
     cdef PendingRow begin_next(self, PendingRound taken):
         cdef PendingRow request = PendingRow.__new__(PendingRow)
-        cdef Program first = self.members[0] if self.members else self
+        cdef Program first = self.first_of_segment()
         cdef int64_t begun = monotonic_ns()
         request.program, request.serial = self, taken.serial
         taken.begun = 1
@@ -147,13 +213,7 @@ cdef class InProcesses(ProcessAnswers):
             return self.run_here(taken)
         if request is None or not request.is_done:
             return False
-        error = request.future.exception()
-        if self.segment.is_lost(error) and not self.has_state:
-            raise ProcessLost(
-                f"{counted(len(taken.batch.rows), 'row')} of {' and '.join(map(repr, self.places))} were sent to "
-                f"{MOST_TRIES + 1} worker processes, and each ended with them; {error}")
-        if error is not None:
-            raise error
+        self.check(request, taken)
         outcome = self.segment.decode(request.future.value)
         if outcome is None:
             return self.run_here(taken)
@@ -181,39 +241,26 @@ cdef class InProcesses(ProcessAnswers):
 
     cdef int put_outputs(self, PendingRound taken, object refused, object outcome) except -1:
         """Emit what came of a round. `refused` are the rows that could not be sent."""
-        cdef Program first = self.members[0] if self.members else self
-        cdef SegmentMember member
+        cdef Program first = self.first_of_segment()
         cdef Batch out
         cdef RowTotals here, there
-        cdef list rows = taken.batch.rows, firsts = [taken.batch.first]
-        cdef int64_t came = rows_among(rows), passed, spent
+        cdef list rows = taken.batch.rows, firsts = self.firsts_of(taken)
+        cdef int64_t spent
         cdef Py_ssize_t place
         outputs, failure, counts, dropped, _ = outcome
-        if self.members:
-            firsts[0] += (<SegmentMember>first).origin
-        for member in self.members:
-            firsts.append(member.before + member.given)
         for (made, lineages), out in zip(outputs, taken.into):
             out.rows = made
             out.lineages = lineages
             out.hide()
-        for kind, what in dropped:
-            if kind == "late":
-                self.row_counts._late(*what)
-            else:
-                self.row_counts._skipped(self.placed(what, firsts, rows, refused))
+        self.note_dropped(dropped, firsts, rows, refused)
         if self.failures >= 0:
             out = taken.into[self.failures]
             for place, one in enumerate(out.rows):
                 if type(one) is not Watermark:
                     out.rows[place] = self.placed(one, firsts, rows, refused)
-        here.taken = here.given = came
-        for place, member in enumerate(self.members):
-            there.taken, there.given, passed, spent = counts[place]
-            member.given += passed
-            if member.stage != NULL:
-                member.stage.note_counted(here, there, spent)
-        there.taken, there.given, passed, spent = counts[len(self.members)]
+        here.taken = here.given = rows_among(rows)
+        self.note_members(counts, &here)
+        there.taken, there.given, _, spent = counts[len(self.members)]
         here.given = there.given  # which are counted when they leave
         if self.stage != NULL:
             self.stage.note_counted(here, there, time_of(spent, taken.spent, 1))
@@ -247,26 +294,6 @@ cdef class InProcesses(ProcessAnswers):
         if out.lineages is not None:
             out.lineages.insert(at, taken.batch.lineages[place])
         return 0
-
-    cdef object placed(self, object failure, list firsts, list rows, object refused):
-        """Return a failure with the serial number that its row has in the run."""
-        if isinstance(failure, FailedRow):
-            name, serial, row, when, error = failure.operator, failure.serial, failure.row, "", failure.error
-        else:
-            name, serial, row, when, error = failure
-        place = self.places[name]
-        if serial is not None:
-            if place == 0 and not when:
-                kept = None if refused is None else refused[1]
-                if kept is not None:
-                    serial = kept[serial] if serial < len(kept) else len(rows)
-                row = rows[serial] if serial < len(rows) else None  # else at the end of the stream
-            serial += firsts[place]
-        if isinstance(failure, FailedRow):
-            return FailedRow(name, serial, row, error)
-        raised = StreamError(name, serial, row, when)
-        raised.__cause__ = error
-        return raised
 
 
 # --- where the rows are ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ cdef class Objects(Stateful):
 
     cdef object fresh(self, Table table)
     cdef object state_of(self, Table table, object key, int64_t serial)
+    cdef list outputs_of_row(self, object key, object result)
     cdef list named(self, object key, list outputs)
 
 

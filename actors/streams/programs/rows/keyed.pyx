@@ -46,6 +46,13 @@ cdef class Objects(Stateful):
     cdef object fresh(self, Table table):
         return self.make()
 
+    cdef bint puts_keys(self):
+        return self.paired
+
+    cdef list outputs_of_row(self, object key, object result):
+        cdef list outputs = outputs_of(result, self.ending)
+        return outputs if self.leaves_keys else self.named(key, outputs)
+
     cdef object state_of(self, Table table, object key, int64_t serial):
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         if found != NULL:
@@ -58,7 +65,7 @@ cdef class Objects(Stateful):
         cdef PyObject* found = PyDict_GetItemWithError(table.states, key)
         state = self.fresh(table) if found == NULL else <object>found
         result = state.receive(row)
-        cdef list outputs = None if result is None else self.named(key, outputs_of(result, self.ending))
+        cdef list outputs = None if result is None else self.outputs_of_row(key, result)
         if self.skips:
             for error in state.take_skipped():
                 self.row_counts._skipped(FailedRow(self.name, serial, row, error))
@@ -167,7 +174,7 @@ cdef class Timed(Objects):
             result = state.receive(row)
         finally:
             self.schedule_row(table, key, state, len(table.states) > keys)
-        outs.extend(self.named(key, outputs_of(result, self.ending)))
+        outs.extend(self.outputs_of_row(key, result))
         return 0
 
     cpdef restore(self, tuple head, list columns, object kept, bint divided):
@@ -252,6 +259,9 @@ cdef class Scan(Stateful):
         table.late = Late(keys, states)
         return Columns(columns, (0, 2), keys=True, refs=2, late=table.late)
 
+    cdef bint puts_keys(self):
+        return self.key is not None
+
     cdef object fresh(self):
         return deepcopy(self.initial) if self.copied else self.initial
 
@@ -268,7 +278,7 @@ cdef class Scan(Stateful):
             refuse_unawaited(state)
             table.states[key] = state
         if not self.marks_end:
-            outs.append(state if self.key is None else (as_given(key), state))
+            outs.append(state if self.key is None or self.leaves_keys else (as_given(key), state))
         return 0
 
     cdef list mark(self, Table table, object key, object state, object time):

@@ -1,5 +1,6 @@
 # Programs with a state, or one for each key.
 from libc.stdint cimport int64_t, uint64_t
+from libcpp cimport bool as cbool
 
 from callboard.streams.programs.program cimport Batch, DividedBatch, Program, Watermark
 from callboard.streams.programs.rows.tables cimport Table
@@ -8,8 +9,12 @@ from callboard.streams.programs.rows.tables cimport Table
 cdef class Stateful(Program):
     cdef object key          # row -> key; None without keys: then the one state has the key None
     cdef object partition    # key -> a number of its partition; bounds, in a list; None: by its hash
-    cdef dict numbers        # of keys, in place of hashes; None: hashes, which are others in each process
+    cdef dict numbers        # of keys, in place of hashes; None: hashes
+    cdef bint hashes_values  # they are the same in each process: see value_hash.hpp
+    cdef uint64_t hash_seed  # of these
+    cdef cbool is_foreign    # since this was cleared, a key came whose hash is not
     cdef bint fewer          # partitions may be, than there are: if the user does not say
+    cdef bint leaves_keys    # outputs of rows have no keys in front: who has the rows adds them
     cdef bint marks_time     # whether states have something to say at a watermark
     cdef bint marks_end      # and at the end
     cdef list tables         # one for each partition, when it works divided
@@ -29,6 +34,7 @@ cdef class Stateful(Program):
     cdef object columns_of(self, Table table)
     cdef object loaded(self, Table table, object value)
 
+    cdef bint puts_keys(self)
     cdef Table home_of(self, object key, bint divided)
 
     cdef uint64_t hash_of(self, object key) except? 0
@@ -43,3 +49,4 @@ cdef class Stateful(Program):
 
 
 cdef born_of(answer)
+cdef void add_watermark(Stateful stateful, DividedBatch divided) noexcept

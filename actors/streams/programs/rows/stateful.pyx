@@ -13,9 +13,10 @@ from operator import index
 from cpython.list cimport PyList_GET_ITEM
 from cpython.object cimport PyObject_Hash
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libcpp cimport bool as cbool
 
 from callboard.core.asserting cimport holds
-from callboard.rows.instants cimport as_given, as_key, instant_of
+from callboard.rows.instants cimport MomentKey, as_given, as_key, instant_of
 from callboard.scheduling.flow.stage cimport Division, Range, SubBatch
 from callboard.streams.programs.program cimport (
     Batch, DividedBatch, SubBatchOutputs, Program, PyVectorcall_Function, Watermark, call_one, pass_on,
@@ -31,6 +32,9 @@ from callboard.streams.programs.program import Raised
 from callboard.streams.programs.saved import Columns
 from callboard.streams.programs.unawaited cimport refuse_unawaited
 
+cdef extern from "callboard/streams/programs/rows/value_hash.hpp" namespace "callboard":
+    uint64_t value_hash(object key, uint64_t seed, cbool& is_foreign) except? 0
+
 # For each hot key that is asked for: of `most` keys, a count is too high by 1 in `100 * most` of all rows at most.
 cdef int COUNTERS = 100
 
@@ -43,12 +47,13 @@ cdef class Stateful(Program):
     """The base of programs with states: derived classes define the effect of a row on a state."""
 
     def __init__(self, str name, *, key=None, Py_ssize_t partitions=1, partition=None, bint fewer=False,
-                 bint marks_time=False, bint marks_end=False, str kind="stateful", **options):
+                 bint marks_time=False, bint marks_end=False, hash_seed=None, str kind="stateful", **options):
         super().__init__(name, kind="partitioned" if key and partitions > 1 else kind, **options)
         self.key = shared(key)
         self.partitions = partitions
         self.partition = shared(partition)
         self.fewer = fewer
+        self.hashes_values, self.hash_seed = hash_seed is not None, hash_seed or 0
         self.marks_time = marks_time
         self.marks_end = marks_end
         homes = None if partition is None else {}
@@ -73,7 +78,19 @@ cdef class Stateful(Program):
     cdef list mark(self, Table table, object key, object state, object time):
         return []
 
+    cdef bint puts_keys(self):
+        """Whether it puts their keys in front of the outputs of rows."""
+        return False
+
+    def leave_keys(self):
+        """Leave these keys away from now on."""
+        self.leaves_keys = self.puts_keys()
+
     cdef uint64_t hash_of(self, object key) except? 0:
+        if self.hashes_values:
+            if type(key) is MomentKey:
+                key = (<MomentKey>key).instant
+            return value_hash(key, self.hash_seed, self.is_foreign)
         if self.numbers is None:
             return <uint64_t>PyObject_Hash(key)
         return self.numbers.setdefault(key, len(self.numbers))
@@ -400,15 +417,21 @@ cdef int divide_rows(Stateful stateful, DividedBatch divided, Py_ssize_t* at) ex
                     division.add(stateful.hash_of(key))
                 else:
                     division.add_to(<uint32_t>stateful.partition_of(key))
-            elif stateful.marks_time:
-                division.add_to_all()
             else:
-                division.add_to_none()
+                add_watermark(stateful, divided)
             at[0] += 1
     except TypeError:
         check_hash(key)
         raise
     return 0
+
+
+cdef void add_watermark(Stateful stateful, DividedBatch divided) noexcept:
+    """Divide a watermark, which is the next row."""
+    if stateful.marks_time:
+        divided.division.add_to_all()
+    else:
+        divided.division.add_to_none()
 
 
 cdef int do_rows(
