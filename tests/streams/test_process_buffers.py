@@ -23,6 +23,8 @@ from callboard.worker_processes.message_blocks import LARGE, MessageBlocks, make
 from callboard.worker_processes.pickling import loads, parts_in_process, parts_of
 from callboard.worker_processes.worker import ANSWER
 
+pytestmark = pytest.mark.usefixtures("importable")
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -35,11 +37,6 @@ else:
 
 MEGABYTE = 1 << 20
 PAGES = 1024
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))  # where the processes find this module
 
 
 @pytest.fixture(scope="module")

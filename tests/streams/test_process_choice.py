@@ -9,20 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from callboard import ActorSystem, ConfigError
 from callboard.core.threads.interpreter import has_gil
-from callboard.streams import Graph, RowCounts, Watermark, entry
+from callboard.streams import Watermark, entry
 from callboard.streams.processes.choice import ChosenSegment
 from callboard.worker_processes import processes as running
 from tests.streams.in_processes import Picky, options, process_of, refuse_seven, run, tripled
-from tests.streams.outcomes import in_sequence, outcome_of
+from tests.streams.process_oracles import check_failures, check_graph, with_fixtures
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
-from tests.streams.test_random_runs import counted, feed
 
-pytestmark = pytest.mark.skipif(not has_gil(), reason="threads run Python side by side here")
+pytestmark = [
+    pytest.mark.usefixtures("importable"),
+    pytest.mark.skipif(not has_gil(), reason="threads run Python side by side here"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +34,6 @@ def system(root: Path) -> Iterator[ActorSystem]:
         patched.setattr(running, "usable_cores", lambda: 2)
         with ActorSystem(processes="auto") as made:
             yield made
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
-    monkeypatch.setattr(running, "usable_cores", lambda: 2)
 
 
 @pytest.fixture
@@ -63,20 +59,12 @@ def always_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ChosenSegment, "_choose", choose)
 
 
-with_fixtures = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
 @with_fixtures
 @given(cases(awaits=True), options)
 def test_random_graphs_that_change_their_place_equal_a_sequential_run(
     system: ActorSystem, changes: None, case: Case, options: dict[str, Any]
 ) -> None:
-    counts = RowCounts(kept=10_000)
-    expected = case.graph.run_sequentially(case.inputs, row_counts=counts)
-    made = system.run(case.graph, **options)
-    made.row_counts.kept = 10_000
-    assert feed(made, case) == expected
-    assert counted(made.row_counts) == counted(counts)
+    check_graph(system, case, options)
 
 
 @with_fixtures
@@ -84,13 +72,7 @@ def test_random_graphs_that_change_their_place_equal_a_sequential_run(
 def test_random_failures_come_where_a_sequential_run_has_them(
     system: ActorSystem, changes: None, chain: Chain, rows: list[Any], options: dict[str, Any]
 ) -> None:
-    def chosen(graph: Graph[Any]) -> None:
-        made = system.run(graph, **options)
-        for row in rows:  # one by one, so that some are sent after the failure
-            made.send("rows", [row], timeout=60)
-        made.finish(timeout=60)
-
-    assert outcome_of(chain, chosen) == outcome_of(chain, in_sequence(rows, 256))
+    check_failures(system, chain, rows, options)
 
 
 def test_rounds_run_here_first_and_then_in_the_processes(

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext, suppress
-from pathlib import Path
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem
@@ -32,14 +30,13 @@ from tests.streams.in_processes import Picky
 from tests.streams.in_processes import options as sizes
 from tests.streams.join_cases import HOWS, windows
 from tests.streams.join_model import Row
+from tests.streams.process_oracles import of_few
 from tests.streams.test_idle import Marks
 from tests.streams.test_join_lanes import combined, fragile, outcome
 from tests.streams.test_merge import arrivals, streams, time_of
 
-of_few = settings(
-    max_examples=max(5, settings().max_examples // 3),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+pytestmark = pytest.mark.usefixtures("importable")
+
 joins = st.fixed_dictionaries(
     {
         "how": st.sampled_from(HOWS),
@@ -50,23 +47,10 @@ joins = st.fixed_dictionaries(
 )
 
 
-@pytest.fixture(scope="module")
-def systems(root: Path) -> Iterator[list[ActorSystem]]:
-    """Systems with two worker processes, none, one and three."""
-    with pytest.MonkeyPatch.context() as patched, ExitStack() as stack:
-        patched.syspath_prepend(str(root))  # where the processes find this module
-        yield [stack.enter_context(ActorSystem(processes=count)) for count in (2, 0, 1, 3)]
-
-
 @pytest.fixture
 def system(systems: list[ActorSystem]) -> ActorSystem:
     """A system with two worker processes."""
     return systems[0]
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
 
 
 def graph_of(join: Stream[Any], errors: str) -> Graph[Any]:

@@ -22,17 +22,14 @@ from callboard import ActorSystem, ConfigError
 from callboard.streams import ProcessLost, RunTimeout, StreamError, entry
 from tests.streams.in_processes import process_of, run, tripled
 
+pytestmark = pytest.mark.usefixtures("importable")
+
 
 @pytest.fixture(scope="module")
 def system(root: Path) -> Iterator[ActorSystem]:
     with pytest.MonkeyPatch.context() as patched, ActorSystem(processes=2) as made:
         patched.syspath_prepend(str(root))  # where the processes find this module
         yield made
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
 
 
 def killed_at_seven(number: int) -> int:

@@ -20,6 +20,8 @@ from callboard.streams import (
     entry,
 )
 
+pytestmark = pytest.mark.usefixtures("importable")
+
 ZERO = datetime(2024, 3, 30, tzinfo=UTC)
 SENT = [*range(0, 60, 3), Watermark(40), *range(50, 200, 7), 13, Watermark(180)]
 
@@ -30,11 +32,6 @@ def system(root: Path) -> Iterator[ActorSystem]:
     with pytest.MonkeyPatch.context() as patched, ActorSystem(processes=2) as made:
         patched.syspath_prepend(str(root))  # where the processes find this module
         yield made
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
 
 
 class Each:

@@ -6,12 +6,10 @@ import enum
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,29 +43,18 @@ from tests.streams.test_process_states import (
 )
 from tests.streams.test_random_runs import counted
 
+pytestmark = pytest.mark.usefixtures("importable")
+
 of_few = settings(
     max_examples=max(10, settings().max_examples // 2),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
-@pytest.fixture(scope="module")
-def systems(root: Path) -> Iterator[list[ActorSystem]]:
-    """Systems with two worker processes, none, one and three."""
-    with pytest.MonkeyPatch.context() as patched, ExitStack() as stack:
-        patched.syspath_prepend(str(root))  # where the processes find this module
-        yield [stack.enter_context(ActorSystem(processes=count)) for count in (2, 0, 1, 3)]
-
-
 @pytest.fixture
 def system(systems: list[ActorSystem]) -> ActorSystem:
     """A system with two worker processes."""
     return systems[0]
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
 
 
 class Colour(enum.Enum):

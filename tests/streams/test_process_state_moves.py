@@ -7,38 +7,35 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import ActorSystem, Future
 from callboard.core.threads.interpreter import has_gil
-from callboard.streams import Graph, RowCounts, RunEnded, RunTimeout, Snapshot, entry
+from callboard.streams import Graph, RunEnded, RunTimeout, Snapshot, entry
 from callboard.streams.processes.choice import ChosenSegment
 from callboard.streams.processes.chosen_states import ChosenStates
 from callboard.streams.processes.segments import States
 from callboard.streams.snapshots.cut import Cut
 from callboard.worker_processes import processes as running
 from callboard.worker_processes.processes import WorkerProcesses
-from tests.streams.cutting import run_in_parts
 from tests.streams.in_processes import Picky, options
-from tests.streams.outcomes import in_sequence, outcome_of
+from tests.streams.process_oracles import (
+    check_failures,
+    check_graph,
+    check_parts,
+    of_few,
+    with_fixtures,
+)
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
 from tests.streams.test_process_states import Summing, cuts, remainder
-from tests.streams.test_random_runs import counted, feed
 
 pytestmark = pytest.mark.skipif(not has_gil(), reason="threads run Python side by side here")
-
-with_fixtures = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-of_few = settings(
-    max_examples=max(5, settings().max_examples // 3),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +105,7 @@ def move_and_name(state: Any, row: int) -> tuple[int, int]:
 def test_random_graphs_whose_states_move_equal_a_sequential_run(
     system: ActorSystem, changes: None, case: Case, options: dict[str, Any]
 ) -> None:
-    counts = RowCounts(kept=10_000)
-    expected = case.graph.run_sequentially(case.inputs, row_counts=counts)
-    made = system.run(case.graph, **options)
-    made.row_counts.kept = 10_000
-    assert feed(made, case) == expected
-    assert counted(made.row_counts) == counted(counts)
+    check_graph(system, case, options)
 
 
 @with_fixtures
@@ -121,13 +113,7 @@ def test_random_graphs_whose_states_move_equal_a_sequential_run(
 def test_random_failures_come_where_a_sequential_run_has_them(
     system: ActorSystem, changes: None, chain: Chain, rows: list[Any], options: dict[str, Any]
 ) -> None:
-    def chosen(graph: Graph[Any]) -> None:
-        made = system.run(graph, **options)
-        for row in rows:  # one by one, so that some are sent after the failure
-            made.send("rows", [row], timeout=60)
-        made.finish(timeout=60)
-
-    assert outcome_of(chain, chosen) == outcome_of(chain, in_sequence(rows, 256))
+    check_failures(system, chain, rows, options)
 
 
 @of_few
@@ -140,15 +126,7 @@ def test_random_graphs_go_on_from_snapshots_taken_between_moves(
     options: list[dict[str, Any]],
     first: int,
 ) -> None:
-    expected = case.graph.run_sequentially(case.inputs)
-    got = run_in_parts(
-        case.graph,
-        case.inputs,
-        cuts,
-        lambda part: nullcontext(systems[(first + part) % 3]),  # type: ignore[arg-type,return-value]
-        options,
-    )
-    assert got == expected
+    check_parts(systems, first, case, cuts, options)
 
 
 def graph_of(keyed: bool, function: Any = move_and_name) -> Graph[Any]:

@@ -7,12 +7,11 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext
-from pathlib import Path
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import Actor, ActorSystem
@@ -31,13 +30,12 @@ from callboard.worker_processes import place
 from tests.streams.cutting import run_in_parts
 from tests.streams.in_processes import Picky, run
 from tests.streams.outcomes import in_sequence, outcome_of
+from tests.streams.process_oracles import check_parts, of_few
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
 
-of_few = settings(
-    max_examples=max(5, settings().max_examples // 3),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+pytestmark = pytest.mark.usefixtures("importable")
+
 cuts = st.lists(st.integers(0, 60), min_size=1, max_size=3)
 options = st.lists(
     st.fixed_dictionaries(
@@ -48,23 +46,10 @@ options = st.lists(
 )
 
 
-@pytest.fixture(scope="module")
-def systems(root: Path) -> Iterator[list[ActorSystem]]:
-    """Systems with two worker processes, none, one and three."""
-    with pytest.MonkeyPatch.context() as patched, ExitStack() as stack:
-        patched.syspath_prepend(str(root))  # where the processes find this module
-        yield [stack.enter_context(ActorSystem(processes=count)) for count in (2, 0, 1, 3)]
-
-
 @pytest.fixture
 def system(systems: list[ActorSystem]) -> ActorSystem:
     """A system with two worker processes."""
     return systems[0]
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
 
 
 class Summing:
@@ -122,15 +107,7 @@ def test_random_graphs_go_on_from_snapshots_with_any_number_of_processes(
     options: list[dict[str, Any]],
     first: int,
 ) -> None:
-    expected = case.graph.run_sequentially(case.inputs)
-    got = run_in_parts(
-        case.graph,
-        case.inputs,
-        cuts,
-        lambda part: nullcontext(systems[(first + part) % 4]),  # type: ignore[arg-type,return-value]
-        options,
-    )
-    assert got == expected
+    check_parts(systems, first, case, cuts, options)
 
 
 @of_few

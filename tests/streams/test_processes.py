@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from callboard import ActorSystem
 from callboard.streams import (
     FailedRow,
     Graph,
     GraphError,
-    RowCounts,
     SideOutput,
     StreamError,
     Watermark,
@@ -31,10 +30,11 @@ from tests.streams.in_processes import (
     run,
     tripled,
 )
-from tests.streams.outcomes import in_sequence, outcome_of
+from tests.streams.process_oracles import check_failures, check_graph, with_fixtures
 from tests.streams.random_graphs import Case, cases, fragile_chains, rows
 from tests.streams.shapes import Chain
-from tests.streams.test_random_runs import counted, feed
+
+pytestmark = pytest.mark.usefixtures("importable")
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,6 @@ def system(root: Path) -> Iterator[ActorSystem]:
     with pytest.MonkeyPatch.context() as patched, ActorSystem(processes=2) as made:
         patched.syspath_prepend(str(root))  # where the processes find this module
         yield made
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
 
 
 class Marked:
@@ -68,30 +63,19 @@ class Adder:
 
 
 @given(cases(awaits=True), options)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@with_fixtures
 def test_random_graphs_equal_a_sequential_run(
     system: ActorSystem, case: Case, options: dict[str, Any]
 ) -> None:
-    counts = RowCounts(kept=10_000)
-    expected = case.graph.run_sequentially(case.inputs, row_counts=counts)
-    made = system.run(case.graph, **options)
-    made.row_counts.kept = 10_000
-    assert feed(made, case) == expected
-    assert counted(made.row_counts) == counted(counts)
+    check_graph(system, case, options)
 
 
 @given(fragile_chains(), rows, options)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@with_fixtures
 def test_random_failures_come_where_a_sequential_run_has_them(
     system: ActorSystem, chain: Chain, rows: list[Any], options: dict[str, Any]
 ) -> None:
-    def in_processes(graph: Graph[Any]) -> None:
-        made = system.run(graph, **options)
-        for row in rows:  # one by one, so that some are sent after the failure
-            made.send("rows", [row], timeout=60)
-        made.finish(timeout=60)
-
-    assert outcome_of(chain, in_processes) == outcome_of(chain, in_sequence(rows, 256))
+    check_failures(system, chain, rows, options)
 
 
 def test_functions_run_in_the_processes_and_not_after_here(system: ActorSystem) -> None:

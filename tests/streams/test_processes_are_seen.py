@@ -26,12 +26,9 @@ from callboard.streams import entry
 from tests.observing.reading import read
 from tests.streams.in_processes import process_of, run, tripled
 
+pytestmark = pytest.mark.usefixtures("importable")
+
 BUSY = 0.05
-
-
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.syspath_prepend(str(root))
 
 
 @pytest.fixture
