@@ -29,7 +29,7 @@ from callboard.observing.observer import Observer
 from callboard.observing.wait_search import waits_of
 from callboard.runnable import Runnable, start
 from callboard.scheduling.config import Config
-from callboard.scheduling.placement import rebalance
+from callboard.scheduling.placement import make_moves, rebalance
 from callboard.scheduling.team import Team
 from callboard.scheduling.tracing.flight_recorder import FlightRecorder
 from callboard.shutdown import STOP_TIMEOUT, Shutdown
@@ -110,12 +110,11 @@ class ActorSystem(CopiedAsItself):
             workers: The number of workers; by default one for each core that the process may use.
                 With "elastic", or a range such as `(1, 8)`, the system adjusts how many run, and
                 suspends the others: see `docs/elasticity.md`.
-            processes: The number of worker processes for graphs: operators in Python run there, on
-                more than one core. They start with the first graph. With "auto", there is one for
-                each core that the process may use, and stateless operators run there if that is
-                faster. See `docs/processes.md`.
-            shared_memory: The most bytes of shared memory for each worker process, half of them in
-                each direction. What finds no room waits, or travels more slowly.
+            processes: The number of worker processes, in which functions of graphs and nets run on
+                more than one core. With "auto", there is one for each core that the process may
+                use, and functions run there if that is faster. See `docs/processes.md`.
+            shared_memory: The most bytes of shared memory for each of these, half in each
+                direction. What finds no room waits, or travels more slowly.
             threading: Which worker runs an actor. "dynamic", the default: the one that wakes it,
                 and idle workers take actors from busy ones. "assigned", the default with a
                 `placement`: the one that the policy chose, until `rebalance()`.
@@ -367,15 +366,12 @@ class ActorSystem(CopiedAsItself):
                 f"the actors of {self.name!r} cannot be arranged by {safe_repr(chosen)}: under "
                 "dynamic threading they run where they are woken; use threading='assigned'"
             )
-        moves = rebalance(list(all_actors(self._runtime)), team.workers, chosen)
-        for actor, worker in moves:
-            worker.take_over(actor)
-        return len(moves)
+        return make_moves(rebalance([*all_actors(self._runtime)], team.workers, chosen))
 
     # --- observing -------------------------------------------------------------------------------
 
     def statistics(self) -> Statistics:
-        """Return the figures of every live actor and every worker, to be printed or inspected.
+        """Return the figures of every live actor, worker and process, to be printed or inspected.
 
         Times and queues are included if the system was made with a `monitoring` level.
         """

@@ -271,3 +271,10 @@ def rebalance(
         for actor, worker in zip(movable, affinities, strict=True)
         if worker is not actor.worker
     ]
+
+
+def make_moves(moves: Sequence[tuple[Handle, WorkerThread]]) -> int:
+    """Have workers take over actors, and return how many."""
+    for actor, worker in moves:
+        worker.take_over(actor)
+    return len(moves)

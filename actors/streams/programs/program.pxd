@@ -52,6 +52,8 @@ cdef class DividedBatch:
     cdef object error     # None, or the StreamError that ends the run at the end of this round
 
     cdef int begin(self, Batch batch, Py_ssize_t partitions) except -1
+    cdef void add_watermark(self, bint marks_time) noexcept
+    cdef int check_unchanged(self) except -1
 
 
 cdef class Ending:

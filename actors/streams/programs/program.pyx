@@ -140,6 +140,19 @@ cdef class DividedBatch:
         self.division.divide_among(partitions, len(batch.rows))
         return 0
 
+    cdef void add_watermark(self, bint marks_time) noexcept:
+        """Divide a watermark, which is the next row."""
+        if marks_time:
+            self.division.add_to_all()
+        else:
+            self.division.add_to_none()
+
+    cdef int check_unchanged(self) except -1:
+        """Check that what was divided is as long as it was."""
+        if not self.division.rows() == <size_t>len(self.batch.rows) == <size_t>len(self.keys):
+            raise ValueError("the batch was changed since it was divided")
+        return 0
+
     @property
     def partitions(self):
         """The numbers of the partitions that get rows of the batch, one for each sub-batch."""

@@ -14,8 +14,8 @@ one producer and one consumer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from weakref import ReferenceType, ref
@@ -170,6 +170,13 @@ class Deployment:
     workers: Sequence[WorkerThread] = ()
     assigned: list[tuple[int, ActorRef[Any], bool]] = field(default_factory=list)
     """(pool, lane, whether it follows the token) of each assigned operator."""
+
+    def note_processes(self, segments: Mapping[int, Any], reasons: Mapping[int, str]) -> None:
+        """Note which operators may run in worker processes, and why others stay here."""
+        for number, segment in segments.items():
+            self.places[number] = OperatorPlace("dynamic", segment=segment)
+        for number, reason in reasons.items():
+            self.places[number] = replace(self.places[number], stays=reason)
 
     def shared_pools(self) -> list[int]:
         """List the pools whose operators share the workers."""

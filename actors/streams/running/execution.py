@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from callboard.streams.planning.plan import Plan, close, collected_by, result_of
 from callboard.streams.programs.program import Batch
 from callboard.streams.programs.rows.answers import Answers, UnorderedAnswers
 from callboard.streams.running import options
-from callboard.streams.running.build import OperatorPlace, deploy
+from callboard.streams.running.build import deploy
 from callboard.streams.running.call_lock import CallLock, LockHold
 from callboard.streams.running.flow import MOST_ROWS, GraphFlow, RoundSizes
 from callboard.streams.running.heartbeat import RoundTimer, add_round, beat
@@ -141,11 +140,7 @@ class Execution:
             options.hot_keys(hot_keys, self.programs)
             chains = settings.heuristic is None and not runtime.manual
             self.deployment = deploy(system, flow, plan, self.programs, settings, chains=chains)
-            for number, segment in segments.items():
-                self.deployment.places[number] = OperatorPlace("dynamic", segment=segment)
-            for number, reason in reasons.items():
-                place = self.deployment.places[number]
-                self.deployment.places[number] = replace(place, stays=reason)
+            self.deployment.note_processes(segments, reasons)
         except BaseException:
             close(self.programs)
             raise

@@ -13,7 +13,7 @@ from callboard.core import checks
 from callboard.core.errors import ConfigError, WouldBlock
 from callboard.core.markup import paragraph
 from callboard.run_handle import CANCEL, RunHandle
-from callboard.scheduling.placement import rebalance
+from callboard.scheduling.placement import make_moves, rebalance
 from callboard.scheduling.policies import choose_placement
 from callboard.streams.errors import RunError, StreamError
 from callboard.streams.experiments.what_if import WhatIf, WhatIfs
@@ -308,9 +308,7 @@ class Run(RunHandle[R]):
         moves = rebalance(lanes, team.workers, chosen)
         if team.awaits_need and any(worker.index for _, worker in moves):
             team.need_all()
-        for lane, worker in moves:
-            worker.take_over(lane)
-        return len(moves)
+        return make_moves(moves)
 
     @overload
     def what_if(self, operator: str, faster: float = 0.2, *, seconds: float = 4.0) -> WhatIf: ...

@@ -33,9 +33,9 @@ class OperatorStatistics:
     """An operator, until now. `cost` (of a row) and `busy` are in seconds; `queued` is an estimate.
 
     `threading` is its threading model. `thread` is the name of the thread, or of the worker that is
-    its home; it is empty for a `dynamic` operator, which any worker runs. In a
-    system with worker processes, `reason` says why an operator stays in the program, or why
-    `processes="auto"` has chosen its place.
+    its home; it is empty for a `dynamic` operator, which any worker runs. In a system with worker
+    processes, `reason` says why an operator stays in the program, or why `processes="auto"` has
+    chosen its place.
 
     For `manual` operators, and native operators in a row that are run as one, `cost` and `busy` are
     estimated from one of 64 rounds. For the latter, `workers` are at work on all of them, and

@@ -23,7 +23,7 @@ from callboard.streams.programs.rounds cimport rows_among
 from callboard.streams.programs.rows.answers cimport PendingRound, PendingRow
 from callboard.streams.programs.rows.in_processes cimport ProcessAnswers, SegmentMember, time_of
 from callboard.streams.programs.rows.keyed_parts cimport ALL_OR_NONE, NOT_SENT, groups_of, owned_of, packed_groups
-from callboard.streams.programs.rows.stateful cimport Stateful, add_watermark
+from callboard.streams.programs.rows.stateful cimport Stateful, arrival_of
 
 from callboard.streams.errors import FailedRow
 from callboard.streams.programs.program import Raised, SideOutput
@@ -330,17 +330,13 @@ cdef DividedBatch divided_again(Stateful program, Batch batch, object given):
         divided.division.concern_all()
     for partition in partitions:
         if partition == ALL_OR_NONE:
-            add_watermark(program, divided)
+            divided.add_watermark(program.marks_time)
         elif partition < program.partitions:
             divided.division.add_to(partition)
         else:
             raise ValueError(f"expected a partition below {program.partitions}, got {partition}")
     divided.outputs = [SubBatchOutputs() for _ in range(divided.division.count())]
     return divided
-
-
-cdef arrival_of(row):
-    return (<tuple>row)[2]
 
 
 cdef int add_keys(DividedBatch divided, uint32_t number) except -1:

@@ -49,4 +49,4 @@ cdef class Stateful(Program):
 
 
 cdef born_of(answer)
-cdef void add_watermark(Stateful stateful, DividedBatch divided) noexcept
+cdef arrival_of(row)

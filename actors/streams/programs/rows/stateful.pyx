@@ -357,7 +357,7 @@ cdef class Stateful(Program):
         cdef list out = (<Batch?>into[0]).rows
         for outputs in divided.outputs:
             plain = plain and not outputs.errors
-        check_unchanged(divided)
+        divided.check_unchanged()
         for i in range(n):
             if type(<object>PyList_GET_ITEM(batch.rows, i)) is Watermark:
                 if self.merge(divided, i, into):
@@ -418,20 +418,12 @@ cdef int divide_rows(Stateful stateful, DividedBatch divided, Py_ssize_t* at) ex
                 else:
                     division.add_to(<uint32_t>stateful.partition_of(key))
             else:
-                add_watermark(stateful, divided)
+                divided.add_watermark(stateful.marks_time)
             at[0] += 1
     except TypeError:
         check_hash(key)
         raise
     return 0
-
-
-cdef void add_watermark(Stateful stateful, DividedBatch divided) noexcept:
-    """Divide a watermark, which is the next row."""
-    if stateful.marks_time:
-        divided.division.add_to_all()
-    else:
-        divided.division.add_to_none()
 
 
 cdef int do_rows(
@@ -442,7 +434,7 @@ cdef int do_rows(
     cdef int64_t first = divided.batch.first
     cdef Table table = stateful.tables[sub_batch.partition]
     cdef Py_ssize_t i
-    check_unchanged(divided)
+    divided.check_unchanged()
     while at[0] < sub_batch.rows.size():
         i = sub_batch.rows[at[0]]
         row = <object>PyList_GET_ITEM(rows, i)
@@ -466,13 +458,6 @@ cdef int check_hash(object key) except -1:
     except TypeError as error:
         raise TypeError(f"the function of key_by() must return hashable keys, such as tuples, got "
                         f"{safe_repr(as_given(key))}") from error
-    return 0
-
-
-cdef int check_unchanged(DividedBatch divided) except -1:
-    """Check that what was divided is as long as it was."""
-    if not divided.division.rows() == <size_t>len(divided.batch.rows) == <size_t>len(divided.keys):
-        raise ValueError("the batch was changed since it was divided")
     return 0
 
 
