@@ -44,7 +44,11 @@ class PlaceChoice:
             return
         work, hand_over = self._work.value, self._hand_over()
         there = max(hand_over, (work + 2 * hand_over) / self._cores)
-        self.is_here = there > work * (CLEARLY if self.is_here else 1)
+        self.is_here = self._keeps_here(there / max(1, work))
+
+    def _keeps_here(self, ratio: float) -> bool:
+        """Return whether rows stay, by the time of one in processes, as a multiple of that here."""
+        return ratio > (CLEARLY if self.is_here else 1)
 
     def _hand_over(self) -> float:
         return self._encoding.value + self._requests * _PER_ROUND / self._size.value

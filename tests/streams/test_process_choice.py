@@ -95,10 +95,10 @@ def test_costs_decide_where_a_segment_runs(system: ActorSystem) -> None:
         return segment.is_here
 
     assert look(work=100, hand_over=100)
-    assert look(work=500, hand_over=200)  # (500 + 400) / 2 is not clearly less
-    assert not look(work=1000, hand_over=200)
-    assert not look(work=500, hand_over=200)
-    assert look(work=300, hand_over=200)
+    assert look(work=500, hand_over=200)  # (500 + 400) / 2 is close: the program is not measured
+    assert not look(work=3000, hand_over=200)
+    assert not look(work=500, hand_over=200)  # nor are the processes
+    assert look(work=200, hand_over=200)
     segment._work.add(5_000_000, 1000)
     assert segment.reason.endswith("us of work a row, 0.2 us for its hand-over")
 

@@ -19,6 +19,7 @@ from callboard.core.threads.interpreter import has_gil
 from callboard.streams import Graph, RunEnded, RunTimeout, Snapshot, entry
 from callboard.streams.processes.choice import ChosenSegment
 from callboard.streams.processes.chosen_states import ChosenStates
+from callboard.streams.processes.rate_trial import RateTrial
 from callboard.streams.processes.segments import States
 from callboard.streams.snapshots.cut import Cut
 from callboard.worker_processes import processes as running
@@ -412,6 +413,29 @@ def test_a_state_moves_if_that_is_clearly_faster() -> None:
 def test_one_state_moves_only_out_of_a_program_that_has_other_work() -> None:
     assert not Measured(share=1).wants_processes(work=5000, hand_over=300)
     assert Measured(share=1).wants_processes(work=5000, hand_over=300, others=5000)
+
+
+def test_a_state_returns_if_its_rows_come_no_faster_from_the_processes() -> None:
+    states, now = Measured(share=0.5), 0
+    states._trial = RateTrial(lambda: now)
+    close = {"work": 1000.0, "hand_over": 200.0}
+
+    def run(is_away: bool, microseconds: int) -> bool:
+        """Have rounds that take so long each. Returns whether the states are to go, or to stay."""
+        nonlocal now
+        for _ in range(1000):
+            now += 1000 * microseconds
+            states._trial.note(is_away, 1000)
+            states.see(**close)
+        return not states.is_here
+
+    assert run(False, 1000)
+    states._is_away = True
+    assert run(True, 800)
+    assert not run(True, 1000)
+    states._is_away = False
+    assert not run(False, 1000)  # it waits for the next trial
+    assert run(False, 3000)
 
 
 def test_a_move_has_to_pay_for_itself_and_each_return_doubles_its_price() -> None:

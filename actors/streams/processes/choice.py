@@ -1,6 +1,6 @@
 """Segments of `processes="auto"`, which run in the program or in worker processes.
 
-See `worker_processes.choice` for the rule.
+See `worker_processes.choice` for the rule, and rate_trial.py for what it leaves open.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from callboard._inside.answers.future import Future
+from callboard.streams.processes.rate_trial import RateTrial
 from callboard.streams.processes.segments import Request, Segment
 from callboard.streams.processes.work import LocalWork, Outcome
 from callboard.streams.programs.program import Batch, Program
@@ -30,13 +31,20 @@ class SegmentChoice(PlaceChoice):
     def __init__(self, cores: float) -> None:
         super().__init__(cores)
         self._rounds = 0  # that ran here
+        self._trial = RateTrial()
 
     @property
     def where(self) -> str:
         """The place of the operators, for statistics."""
         return "" if self.is_here else Segment.where
 
-    def _is_trial(self) -> bool:
+    @property
+    def reason(self) -> str:
+        """The reason for that place."""
+        reason = super().reason
+        return reason if self._stays or not reason else reason + self._trial.result
+
+    def _tries_hand_over(self) -> bool:
         """Return whether a hand-over is to be tried after a round that ran here."""
         self._rounds += 1
         return not self._stays and (self._rounds < _FIRST or self._rounds % _EACH == 0)
@@ -60,8 +68,9 @@ class ChosenSegment(SegmentChoice, Segment):  # type: ignore[override]
         """Run a round in the program."""
         outcome = self._local.run(batch)
         if not self._stays:
-            self._note_work(outcome[-1], outcome[2][0][0])
-            if self._is_trial():
+            self._note_work(outcome[-1], rows := outcome[2][0][0])
+            self._trial.note(False, rows)
+            if self._tries_hand_over():
                 self._try_hand_over(batch, outcome)
             self._choose()
         return outcome
@@ -90,7 +99,8 @@ class ChosenSegment(SegmentChoice, Segment):  # type: ignore[override]
             self._stay("an output cannot be pickled")
             return None
         if not self._stays:
-            self._note_work(outcome[-1], outcome[2][0][0])
+            self._note_work(outcome[-1], rows := outcome[2][0][0])
+            self._trial.note(True, rows)
             self._choose()
         return outcome
 
@@ -98,6 +108,9 @@ class ChosenSegment(SegmentChoice, Segment):  # type: ignore[override]
         """Let the processes forget the segment, and close the operators."""
         super().close()
         self._local.close()
+
+    def _keeps_here(self, ratio: float) -> bool:
+        return self._trial.keeps_here(self.is_here, ratio)
 
     def _try_hand_over(self, batch: Batch, outcome: Outcome) -> None:
         """Measure a hand-over without one."""

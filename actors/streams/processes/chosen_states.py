@@ -2,7 +2,8 @@
 
 The stream waits for a move: the state is encoded, and decoded elsewhere. So what the other place
 would have saved is added up, and the operator moves when that is more than a move costs. Each
-return to the program doubles the sum for the next move.
+return to the program doubles the sum for the next move. It also returns if its rows come no faster
+from the processes: see rate_trial.py.
 
 One state in one process, or keys most of which are equal, do not run side by side. `s` is the share
 of rows of the process that has most of them, and `p` the processor time of the whole program for a
@@ -173,7 +174,10 @@ class ChosenStates(SegmentChoice):
         self._has_tried = True
         if error := _error_of(answers):
             self._stay(f"a process cannot have the operator: {safe_str(error)}")
-        return not error
+            return False
+        self.is_here = True  # for now: the start of processes has slowed rows down
+        self._trial.restart()
+        return False
 
     def _forget(self) -> None:
         if self._now is not None:
@@ -231,7 +235,8 @@ class ChosenStates(SegmentChoice):
             return False
         self._note_work(working_time(self._begun, rows), rows)
         self._note_program(rows)
-        return self._is_trial()
+        self._trial.note(False, rows)
+        return self._tries_hand_over()
 
     def note_trial(self, spent: int, rows: int, outputs: Any) -> None:
         """Note the encoding of a round that was not sent, and try the same with its outputs."""
@@ -258,6 +263,7 @@ class ChosenStates(SegmentChoice):
         self._worked = 0
         self._note_hand_over(spent, rows)
         self._note_program(rows)
+        self._trial.note(True, rows)
 
     def note_refused(self) -> None:
         """Note that a row cannot be pickled."""
@@ -279,9 +285,11 @@ class ChosenStates(SegmentChoice):
         else:
             saved, is_better = here - there, there < CLEARLY * here
         self._saved = max(0.0, self._saved + saved * rows)
-        if not is_better:
+        if self._trial.has_lost(there / here):
+            self.is_here = True
+        elif not is_better:
             self.is_here = not self._is_away
-        elif self._saved >= self._least():
+        elif self._saved >= self._least() and (self._is_away or self._trial.is_due(there / here)):
             self.is_here = self._is_away
 
     def _least(self) -> float:
