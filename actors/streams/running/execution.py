@@ -84,6 +84,8 @@ class Execution:
         self.admit_round: Callable[[dict[int, Batch]], bool] = self.flow.try_admit
         sizes = RoundSizes(self.flow, system.config.workers, self._has_processes)
         self._size = batch_size or sizes.next
+        # A hand-over to a process costs too much for a whole window of small rounds.
+        self._begins = self._has_processes and batch_size is None
         # A sender and a lane that both want the interpreter get it in turns of 5 ms. So the sender
         # fills the window, and leaves the interpreter to the lane until all is done.
         self._refill = max(1, self.flow.window // (2 if self.deployment.released else 1))
@@ -183,6 +185,9 @@ class Execution:
             if is_given_up is not None:
                 coming = self._when_there_is_room(batches, deadline, is_given_up)
             for batch in coming:
+                if sent and self._begins:
+                    lead = 16 * self.system.config.workers
+                    self._begins = self.waiting.for_first_rounds(lead, deadline)
                 hold = self.lock.hold()
                 try:
                     self._begin_sending(hold, deadline)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from weakref import WeakMethod
 
+from callboard.core.threads.blocking import runs_event_loop
 from callboard.scheduling.worker import on_worker
 from callboard.streams.errors import RunEnded, RunError, RunTimeout
 from callboard.streams.programs.program import Program
@@ -18,6 +19,8 @@ from callboard.streams.running.stall_detector import StallDetector, what_it_wait
 from callboard.system import ActorSystem
 
 LOOK = 0.1  # seconds: how often a waiting caller looks whether the system still runs
+_FIRST_ROUNDS = 64  # that are measured
+_PATIENCE = 0.25  # seconds to wait for some of them; a worker process starts meanwhile
 
 
 class Outlook(NamedTuple):
@@ -83,6 +86,22 @@ class Waiting:
             if deadline is not None and time.monotonic() >= deadline:
                 return False
             self.for_a_moment(rounds)
+        return True
+
+    def for_first_rounds(self, lead: int, deadline: float | None) -> bool:
+        """Wait for a moment if `lead` of a run's first rounds are on their way.
+
+        They show how long a row takes, so that the next ones need not be small. Returns whether to
+        ask again, before the next round.
+        """
+        flow = self._flow
+        if flow.done >= _FIRST_ROUNDS or on_worker() or runs_event_loop():
+            return False
+        if flow.admitted - flow.done >= lead:
+            limit = time.monotonic() + _PATIENCE
+            self.until(
+                flow.admitted - lead // 2, limit if deadline is None else min(limit, deadline)
+            )
         return True
 
     def for_all(self, deadline: float | None = None) -> bool:
