@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return targets
 
 
-def waiting(done: int, admitted: int) -> Any:
+def waiting(done: int, admitted: int) -> Waiting:
     made = Waiting.__new__(Waiting)
     made._flow = SimpleNamespace(done=done, admitted=admitted)  # type: ignore[assignment]
     return made

@@ -75,7 +75,7 @@ def test_the_places_are_compared_again_since_the_machine_may_have_changed() -> N
 
 def test_each_pause_between_trials_is_twice_as_long_up_to_a_minute() -> None:
     stream = Stream(here=1e6, away=0.5e6)
-    begins = []
+    begins: list[int] = []
     was_here = True
     while len(begins) < 9:
         stream.run(0.001)
