@@ -10,12 +10,13 @@ from __future__ import annotations
 
 CLEARLY = 0.85  # of the time here, for rows to go to the processes
 _FADES = 0.75  # the weight of what was measured before a round
-_PER_ROUND = 60_000  # nanoseconds of a hand-over beside the encoding: wake-ups of threads
 WAITS = 4  # times as long as its processor time: such a function waits for something
 
 
 class PlaceChoice:
     """Where functions are called, by what their calls and hand-overs of rows take."""
+
+    _PER_ROUND = 60_000  # nanoseconds of a hand-over beside the encoding: wake-ups of threads
 
     def __init__(self, cores: float) -> None:
         self.is_here = True
@@ -51,7 +52,7 @@ class PlaceChoice:
         return ratio > (CLEARLY if self.is_here else 1)
 
     def _hand_over(self) -> float:
-        return self._encoding.value + self._requests * _PER_ROUND / self._size.value
+        return self._encoding.value + self._requests * self._PER_ROUND / self._size.value
 
     def _note_hand_over(self, nanoseconds: float, rows: int) -> None:
         if rows:

@@ -21,7 +21,7 @@ from callboard.nets.types.typed import infer
 from callboard.testing import ManualSystem
 from tests.nets.inference import inputs_of
 from tests.nets.oracle import Record, counted, run
-from tests.nets.places import change_places, have_two_cores
+from tests.nets.places import always_leave, change_places, have_two_cores, share_boxes
 from tests.nets.programs import ORDERED, PROGRAMS, Program
 from tests.nets.strategies import Drawn, nets_with_records, parts_of
 
@@ -69,18 +69,29 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "two workers": {"workers": 2},
     "two processes": {"processes": 2},
     "changing places": {"processes": "auto"},
+    "boxes on workers": {"workers": 2},
+    "changing workers": {"workers": 2},
 }
+
+
+TOGETHER = {"one worker", "two workers", "two processes"}  # the others need several turns
 
 
 @pytest.fixture(scope="module", params=[*SYSTEMS])
 def laboratory(request: pytest.FixtureRequest, root: Path) -> Iterator[Laboratory]:
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(root))  # where processes find the functions of boxes
-        if changes := request.param == "changing places":
+        if request.param == "changing places":
             have_two_cores(patched)
             change_places(patched)
+        if request.param == "boxes on workers":
+            share_boxes(patched)
+            always_leave(patched)
+        if request.param == "changing workers":
+            share_boxes(patched)
+            change_places(patched)
         with ActorSystem(**SYSTEMS[request.param]) as system:
-            yield Laboratory(system, together=not changes)
+            yield Laboratory(system, together=request.param in TOGETHER)
 
 
 @given(nets_with_records())

@@ -50,7 +50,7 @@ class NodeBuilder:
     """Makes the nodes of one run.
 
     If no box runs elsewhere, depth first keeps the order, and nodes need no lineages.
-    `moves` tells whether a box may run in worker processes; `moving` has these, with their nodes.
+    `moves` tells which boxes may be called elsewhere, for batches; `moving` has these, with nodes.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class NodeBuilder:
         self.moves = moves
         self.moving: list[tuple[Box, ProcessBoxNode]] = []
         self.nodes: list[NetNode] = []
+        self.keeps_order = False  # a part keeps the order of records by their lineages
         self.unstarted = Unstarted()
 
     def _known(self, node: NetNode, options: Any = None) -> NetNode:
@@ -123,6 +124,7 @@ class NodeBuilder:
         specializer, net, path = self.specializer, typed.net, typed.path
         ordered = ordered or bool(getattr(net, "ordered", False))
         in_order = ordered and not self.is_alone and not is_at_once(net, self.moves)
+        self.keeps_order = self.keeps_order or in_order
         if isinstance(net, Split) and net.placed:
             place = net.tag
         before = len(self.nodes)

@@ -1,11 +1,11 @@
-"""Boxes that worker processes call: a process gets the values of a batch of records in one message.
+"""Boxes that worker processes or workers call: these get the values of a batch of records in one message.
 
 The outputs enter the net in the order of the records that came to the box, one record after the other, as if the
 executor had called the function.
 """
 
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from collections import deque
 
@@ -19,13 +19,13 @@ cdef class ProcessBoxNode
 
 @cython.final
 cdef class CallQueue:
-    """The records of a box that wait for a process, and the batches whose turn to be passed on has not come.
+    """The records of a box that wait to be called elsewhere, and the batches whose turn to be passed on has not come.
 
-    A box has one for all processes, or one for each if its replicas have states.
+    A plain box has one. A box whose replicas have states has several, among which they are divided.
     """
 
     cdef readonly ProcessBoxNode box
-    cdef readonly Py_ssize_t place  # the number of the process, among those of the box's states
+    cdef readonly Py_ssize_t place  # its number; with processes, that of the process among those of the box's states
     cdef CallBatch pending  # the records that have not been sent
     cdef readonly object sent  # batches, in the order of their records
     cdef public Py_ssize_t batch_size  # the most records in a batch
@@ -131,7 +131,7 @@ cdef class CallBatch(EntityState):
     def columns(self):
         """Return the values that the function is called with: for each parameter those of all records.
 
-        The first parameter of a function of a replica is the number of the replica.
+        The first parameter of a function of a replica is the number of the replica, or its object.
         """
         cdef ProcessBoxNode box = self.queue.box
         cdef MovingRecord record
@@ -214,6 +214,11 @@ cdef class CallBatch(EntityState):
         executor.elsewhere -= 1
 
 
+cdef Py_ssize_t hash_of(Entity at) noexcept:
+    """Return a hash of an entity's address. It is not negative."""
+    return ((<uint64_t><void*>at >> 4) * <uint64_t>0x9E3779B97F4A7C15) >> 33
+
+
 cdef CallBatch new_batch(CallQueue queue, list records, NetExecutor executor):
     cdef CallBatch batch = CallBatch.__new__(CallBatch)
     batch.queue = queue
@@ -224,14 +229,16 @@ cdef CallBatch new_batch(CallQueue queue, list records, NetExecutor executor):
 
 @cython.final
 cdef class ProcessBoxNode(BoxNode):
-    """A box that worker processes call; or the executor itself, while `is_here`.
+    """A box that worker processes or workers call; or the executor itself, while `is_here`.
 
     A box with a factory has a state in each replica. A replica's records go to one process, which makes its function.
+    With `shares_objects`, the executor makes it, and any worker calls it, one at a time.
     """
 
     cdef readonly bint has_state
+    cdef bint shares_objects
     cdef public bint is_here
-    cdef public object choice  # whether it is here; None: it is always in the processes
+    cdef public object choice  # whether it is here; None: it never is
     cdef list queues
     cdef Py_ssize_t replicas  # that have got records
 
@@ -242,9 +249,10 @@ cdef class ProcessBoxNode(BoxNode):
         self.has_state = factory is not None
         self.divide(1)
 
-    def divide(self, Py_ssize_t number):
-        """Divide the replicas among this number of processes, before there are any."""
+    def divide(self, Py_ssize_t number, *, bint shares_objects=False):
+        """Divide the replicas among this number of queues, before there are any."""
         cdef CallQueue queue
+        self.shares_objects = shares_objects
         self.queues = []
         for place in range(number):
             queue = CallQueue.__new__(CallQueue)
@@ -256,6 +264,7 @@ cdef class ProcessBoxNode(BoxNode):
 
     cdef Entity step(self, Entity at, MovingRecord record, NetExecutor executor):
         cdef CallQueue queue
+        cdef Py_ssize_t number
         if self.is_here and self.waiting == 0 and self.running == 0:
             return BoxNode.step(self, at, record, executor)
         self.specialized(record.shape)  # an error names this record, before anything is counted
@@ -263,9 +272,10 @@ cdef class ProcessBoxNode(BoxNode):
             queue = <CallQueue>self.queues[0]
         else:
             if at.state is None:
-                at.state = self.replicas
+                at.state = self.factory() if self.shares_objects else self.replicas
                 self.replicas += 1
-            queue = <CallQueue>self.queues[<Py_ssize_t>at.state % len(self.queues)]
+            number = hash_of(at) if self.shares_objects else <Py_ssize_t>at.state
+            queue = <CallQueue>self.queues[number % len(self.queues)]
         if queue.pending is None:
             queue.pending = new_batch(queue, [], executor)
             executor.unsent.append(queue)
@@ -276,7 +286,7 @@ cdef class ProcessBoxNode(BoxNode):
         return None
 
     def note_tries(self, Py_ssize_t number, int64_t spent, int64_t worst):
-        """Count calls that a process has made: nanoseconds of all, and of the longest one."""
+        """Count calls that were made elsewhere: nanoseconds of all, and of the longest one."""
         self.calls += number
         self.tries += number
         self.spent += spent

@@ -1,4 +1,4 @@
-"""The choice of `processes="auto"` for a box."""
+"""The choice of the place where a box is called: `processes="auto"`, and several workers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,22 @@ _SAMPLES = 64  # at most, and of others
 _TRIAL = 1_000_000  # nanoseconds for one
 _FIRST = 16  # turns with a trial each
 _EACH = 32  # turns for each further one
-_PER_RECORD = 400  # nanoseconds of a hand-over beside the encoding
+
+
+def set_batch_size(batch: CallBatch, spent: int) -> None:
+    """Set the most records of a queue's next batch, by the nanoseconds that one took."""
+    batch.queue.batch_size = min(max(1, LONGEST * len(batch) // max(1, spent)), MOST)
 
 
 class BoxChoice(PlaceChoice):
-    """Whether the executor calls a box, or processes do.
+    """Whether the executor calls a box, or others do: here, processes.
 
     A turn is the work of the coordinator for one message. Records that a box gets in different
     turns could not be at work at the same time, unless messages wait.
     """
+
+    there = "worker processes"
+    _PER_RECORD = 400  # nanoseconds of a hand-over beside the encoding
 
     def __init__(self, box: ProcessBoxNode, cores: int, most_batches: int) -> None:
         super().__init__(cores)
@@ -72,8 +79,7 @@ class BoxChoice(PlaceChoice):
         self._turns += 1
         self._note_work(working(spent, spent * share), calls)
         self._note_at_once(calls + queued)
-        if self._samples:
-            self._try_hand_over()
+        self._try_hand_over()
         if not self._stays:
             self._choose()
 
@@ -98,6 +104,8 @@ class BoxChoice(PlaceChoice):
     def _try_hand_over(self) -> None:
         """Measure a hand-over without one."""
         samples, self._samples = self._samples, []
+        if not samples:
+            return
         try:
             encoded = dumps([output for _, output in samples])
             begun = time.thread_time_ns()
@@ -107,7 +115,7 @@ class BoxChoice(PlaceChoice):
             self.stay("a record or an output cannot be pickled")
             return
         number = len(samples)
-        self._encoding.add(time.thread_time_ns() - begun + number * _PER_RECORD, number)
+        self._encoding.add(time.thread_time_ns() - begun + number * self._PER_RECORD, number)
         self._size.add(self._expected_size(), 1)
         self._wanted = int(min(max(1, _TRIAL / self._encoding.value), _SAMPLES))
 
@@ -119,7 +127,7 @@ class BoxChoice(PlaceChoice):
 
     def note_sent(self, batch: CallBatch, nanoseconds: int) -> None:
         """Note the time that the encoding of a batch took."""
-        self._note_hand_over(nanoseconds + len(batch) * _PER_RECORD, len(batch))
+        self._note_hand_over(nanoseconds + len(batch) * self._PER_RECORD, len(batch))
         self._note_at_once(self.box.waiting + self.box.running)
 
     def note_answer(self, batch: CallBatch, decoding: int, elapsed: int, spent: int) -> None:
@@ -132,3 +140,41 @@ class BoxChoice(PlaceChoice):
     def _note_at_once(self, records: int) -> None:
         self._at_once.add(records, 1)
         self._cores = min(self._usable, self._at_once.value)
+
+
+class WorkerChoice(BoxChoice):
+    """Whether the executor calls a box, or several workers do. They get the values as they are."""
+
+    there = "workers"
+    _PER_RECORD = 300
+    _PER_ROUND = 10_000
+
+    def __init__(self, box: ProcessBoxNode, cores: int, most_batches: int) -> None:
+        super().__init__(box, cores, most_batches)
+        self._alone = 0.0  # nanoseconds of a call by the executor
+        self._pause = 8  # choices after which a box may leave again
+        self._rest = 0  # of them, those to come
+
+    def begin_turn(self) -> None:
+        """Look at the box before the executor works."""
+        self._seen = self.box.tries, self.box.spent
+
+    def _try_hand_over(self) -> None:
+        self._encoding.add(self._PER_RECORD, 1)
+        self._size.add(self._expected_size(), 1)
+
+    def _choose(self) -> None:
+        """Choose. Calls take longer on several workers if these update the same objects.
+
+        If they gain nothing, the box comes back. Its calls may only have become longer. So it may
+        leave again, but each time later.
+        """
+        if self._rest:
+            self._rest -= 1
+            return
+        if self.is_here:
+            self._alone = self._work.value
+        super()._choose()
+        if not self.is_here and self._work.value > self._usable * self._alone:
+            self.is_here = True
+            self._pause = self._rest = 2 * self._pause

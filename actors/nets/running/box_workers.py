@@ -1,4 +1,4 @@
-"""The actors that call boxes for a coordinator: on the event loop, and on threads."""
+"""The actors that call boxes for a coordinator: on the event loop, on threads, and on workers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import asyncio
 import inspect
 from collections.abc import Sequence
 from contextlib import aclosing, closing, suppress
-from time import perf_counter
+from dataclasses import dataclass, field
+from time import perf_counter, thread_time_ns
 from typing import Any, Protocol
 
 from callboard._inside.answers.future import Future
 from callboard._inside.sending.ref import ActorRef
 from callboard.actor import Actor
 from callboard.nets.kernel.node_builder import is_async_function
-from callboard.nets.running.messages import CallEnded, CallOutput, CallTimeout, RetryCall
+from callboard.nets.running.batch_calls import called
+from callboard.nets.running.messages import (
+    BatchCalled,
+    CallEnded,
+    CallOutput,
+    CallTimeout,
+    RetryCall,
+)
 from callboard.scheduling.handle import Handle
 from callboard.scheduling.placement import PlacementPolicy
 from callboard.scheduling.worker import WorkerThread
@@ -95,6 +103,32 @@ class ThreadCaller(Actor[Any]):
             outputs.end(None)
 
 
+@dataclass(frozen=True, slots=True)
+class RowsToCall:
+    """The values of the calls of a batch. A run that ends removes those that are left."""
+
+    batch: Any
+    function: Any
+    rows: list[tuple[Any, ...]] = field(repr=False)
+    generates: bool
+
+
+class BatchCaller(Actor[RowsToCall]):
+    """Calls functions for batches of records, on a worker's thread."""
+
+    __slots__ = ("coordinator",)
+
+    def __init__(self, coordinator: ActorRef[Any]) -> None:
+        self.coordinator = coordinator
+
+    def receive(self, message: RowsToCall) -> None:
+        """Call a function for each record of a batch."""
+        begun = thread_time_ns()
+        made = called(message.function, message.rows, generates=message.generates)
+        processor = thread_time_ns() - begun
+        self.coordinator.tell(BatchCalled(message.batch, *made, processor))
+
+
 class OutputSender:
     """Passes on the outputs of a call: as they are made, or at the end if the box collects them.
 
@@ -167,6 +201,7 @@ class Callers:
         self._idle: dict[Any, list[ActorRef[Any]]] = {}  # callers on threads, by box and place
         self._busy: dict[tuple[Any, int], tuple[Any, ActorRef[Any]]] = {}
         self._classes: dict[Any, type[ThreadCaller]] = {}
+        self._batch_callers: list[ActorRef[Any]] = []  # by the numbers of their workers
         self._timers: dict[Any, Any] = {}  # by call, of its timeout or its next try
 
     def call(self, call: Any) -> None:
@@ -182,6 +217,13 @@ class Callers:
         caller.tell(call)
         if box.options.timeout is not None:  # a LoopCaller has it itself
             self._timers[call] = self._of.after(box.options.timeout, CallTimeout(call, call.tries))
+
+    def call_batch(self, worker: int, message: RowsToCall) -> None:
+        """Have a worker call a box for a batch."""
+        callers = self._batch_callers
+        while len(callers) <= worker:
+            callers.append(self._spawn(BatchCaller, placement=Numbered(len(callers))))
+        callers[worker].tell(message)
 
     def retry_later(self, call: Any) -> None:
         """Repeat a call after the pause of its box."""

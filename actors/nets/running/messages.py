@@ -155,6 +155,18 @@ class BatchAnswered(NetMessage):
     answer: Future[Any] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class BatchCalled(NetMessage):
+    """A worker has called a box for a batch. The times are in nanoseconds."""
+
+    batch: Any
+    outputs: list[Any] = field(repr=False)
+    errors: dict[int, BaseException] = field(repr=False)
+    spent: int = field(repr=False)
+    worst: int = field(repr=False)
+    processor: int = field(repr=False)
+
+
 class Sweep(NetMessage):
     """Remove records that have been in unfinished synchrocells for too long."""
 

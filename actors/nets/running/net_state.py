@@ -22,7 +22,7 @@ from callboard.nets.kernel.process_boxes import ProcessBoxNode
 from callboard.nets.kernel.record import Assembler, Shapes
 from callboard.nets.kernel.specializer import Specializer, names_of
 from callboard.nets.running.reports import NetStatistics
-from callboard.nets.terms.network import Box, Net, Ordered
+from callboard.nets.terms.network import Box, Net
 from callboard.nets.types.flows import labels_mentioned
 from callboard.nets.types.typed import Typed
 from callboard.observing.layout import GraphShape
@@ -32,7 +32,7 @@ from callboard.observing.wait_report import WaitRecord
 class NetState:
     """A net's nodes and entities, and their executor.
 
-    `moves` tells whether a box may run in worker processes; `moving` has these, with their nodes.
+    `moves` tells which boxes may be called elsewhere, for batches; `moving` has these, with nodes.
     """
 
     def __init__(self, typed: Typed, *, moves: Callable[[Box], bool] = never) -> None:
@@ -42,15 +42,12 @@ class NetState:
         names = names_of([sorted(frozenset().union(*map(labels_mentioned, parts)))])
         boxes = [part for part in parts if isinstance(part, Box)]
         is_alone = not any(moves(box) or runs_elsewhere(box) for box in boxes)
-        # In the program, all outputs of a record come before the next record, in whatever order.
-        self._is_plain = not any(
-            (isinstance(part, Box) and (runs_elsewhere(part) or generates(part)))
-            or isinstance(part, Ordered)
-            or getattr(part, "ordered", False)
-            for part in parts
-        )
         self._builder = NodeBuilder(Specializer(self.shapes, names), is_alone=is_alone, moves=moves)
         node = self._builder.node(typed)
+        # In the program, all outputs of a record come before the next record, in whatever order.
+        self._is_plain = not self._builder.keeps_order and not any(
+            runs_elsewhere(box) or generates(box) for box in boxes
+        )
         self.executor.keeps_lineage = not is_alone
         self.executor.first = begin(node)
         self.entry = Assembler(self.shapes, names, None, frozenset(), None, "send()")
@@ -107,8 +104,10 @@ def seen_at(nodes: Iterable[NetNode]) -> dict[str, dict[str, Any]]:
             place["worst"] = node.worst / 1e9
             place["thread"] = place["reason"] = ""
         if isinstance(node, ProcessBoxNode):
-            place["thread"] = "" if node.is_here else "worker processes"
-            place["reason"] = "" if node.choice is None else node.choice.reason
+            choice = node.choice
+            there = "worker processes" if choice is None else choice.there
+            place["thread"] = "" if node.is_here else there
+            place["reason"] = "" if choice is None else choice.reason
     return found
 
 

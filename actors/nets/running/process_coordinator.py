@@ -13,20 +13,15 @@ from callboard.core.captured import culprit
 from callboard.core.text import safe_str
 from callboard.nets.errors import NetEnded, NetError
 from callboard.nets.kernel.node_builder import generates, is_portable, is_stateless, never
-from callboard.nets.kernel.process_boxes import CallBatch, CallQueue, ProcessBoxNode
+from callboard.nets.kernel.process_boxes import CallBatch, ProcessBoxNode
 from callboard.nets.kernel.record import MovingRecord
-from callboard.nets.running import failing
-from callboard.nets.running.box_choice import LONGEST, MOST, BoxChoice
-from callboard.nets.running.coordinator import HOPS, Coordinator
-from callboard.nets.running.messages import BatchAnswered, CallEnded, CallOutput
+from callboard.nets.running.batch_calls import called, rows_of
+from callboard.nets.running.batch_coordinator import AHEAD, BatchCoordinator
+from callboard.nets.running.box_choice import MOST, BoxChoice, set_batch_size
+from callboard.nets.running.coordinator import Coordinator
+from callboard.nets.running.messages import BatchAnswered
 from callboard.nets.running.net_state import NetState
-from callboard.nets.running.process_work import (
-    BoxWork,
-    called,
-    function_named,
-    function_of,
-    rows_of,
-)
+from callboard.nets.running.process_work import BoxWork, function_named, function_of
 from callboard.nets.terms.network import Box
 from callboard.system import ActorSystem
 from callboard.worker_processes.errors import ProcessLost
@@ -37,22 +32,15 @@ from callboard.worker_processes.processes import WorkerProcesses, count_of, proc
 if TYPE_CHECKING:
     from callboard.worker_processes.message_blocks import Parts
 
-# Batches that are sent to a process before it has answered the first of them.
-_AHEAD = 2
 # Processes that may end with a record.
 _MOST_TRIES = 9
-# Nanoseconds of a turn that is too short to measure each one; and the turns without a measurement.
-_SHORT = 1_000_000
-_UNSEEN = 15
 
 
-class ProcessCoordinator(Coordinator):
-    """Sends batches of the records that wait for boxes to processes, and passes on the outputs.
+class ProcessCoordinator(BatchCoordinator):
+    """Sends batches to processes.
 
-    It never waits for a process: answers are messages. Those of one queue are handled in the order
-    in which the records came to it. If a batch of a plain box fails as a whole, its halves are
-    sent, until the record is found that it fails with. The queue of a state has one batch at work
-    at a time. So if that fails as a whole, its records are sent again in smaller batches.
+    If a batch of a plain box fails as a whole, its halves are sent, until the record is found that
+    it fails with. If that of a state does, its records are sent again in smaller batches.
     """
 
     def __init__(
@@ -63,46 +51,9 @@ class ProcessCoordinator(Coordinator):
         codes: dict[ProcessBoxNode, Sequence[Code]],
         choices: dict[ProcessBoxNode, BoxChoice],
     ) -> None:
-        super().__init__(state, window)
+        super().__init__(state, window, processes.count, choices)
         self.processes = processes
         self.codes = codes
-        self.choices = choices
-        self.most_batches = _AHEAD * processes.count
-        self.sent = 0  # batches of plain boxes without an answer
-        self.unseen = 0  # turns to come without a measurement
-
-    def _advance(self) -> None:
-        if self.choices and not self.is_over:
-            self._advance_and_choose()
-        else:
-            super()._advance()
-        self._send_batches()
-
-    def _send_batches(self) -> None:
-        executor = self.executor
-        held = []
-        while executor.unsent:
-            queue: CallQueue = executor.unsent.pop(0)
-            if not self._has_room(queue):
-                held.append(queue)
-                continue
-            most = queue.batch_size
-            if not queue.box.has_state:
-                most = min(most, -(-executor.elsewhere // self.most_batches))
-            batch = queue.next_batch(executor, most)
-            if queue.waiting:
-                executor.unsent.append(queue)  # the next turn is another one's
-            if queue.box.is_here:  # it has come back
-                self._call_here(batch)
-            else:
-                self._send(batch)
-            self._pass_on_later(queue)
-        executor.unsent = held
-
-    def _has_room(self, queue: CallQueue) -> bool:
-        if queue.box.has_state:
-            return not queue.is_at_work
-        return self.sent < self.most_batches or queue.box.is_here
 
     def _send(self, batch: CallBatch) -> None:
         box = batch.box
@@ -181,7 +132,7 @@ class ProcessCoordinator(Coordinator):
                 self._call_here(batch)
             return
         batch.box.note_tries(len(batch), spent, worst)
-        batch.queue.batch_size = min(max(1, LONGEST * len(batch) // max(1, spent)), MOST)
+        set_batch_size(batch, spent)
         if choice is not None:
             self._call_refused_here(batch, refused, outputs, errors)
             choice.note_answer(batch, time.thread_time_ns() - begun, spent, processor)
@@ -199,51 +150,6 @@ class ProcessCoordinator(Coordinator):
             text = f"the record was sent to {_MOST_TRIES} worker processes, and each ended with it"
             batch.note_failure(ProcessLost(f"{text}; {error}"))
 
-    def _pass_on_later(self, queue: CallQueue) -> None:
-        """Queue the batches that are next in the order and have their outputs."""
-        while queue.sent and queue.sent[0].is_answered:
-            self.events.append(CallEnded(queue.sent.popleft()))
-
-    # --- the choice -------------------------------------------------------------------------------
-
-    def _advance_and_choose(self) -> None:
-        if self.unseen:
-            self.unseen -= 1
-            super()._advance()
-            return
-        for choice in self.choices.values():
-            choice.begin_turn()
-        processor, elapsed = time.thread_time_ns(), time.perf_counter_ns()
-        super()._advance()
-        processor, elapsed = time.thread_time_ns() - processor, time.perf_counter_ns() - elapsed
-        if elapsed < _SHORT:
-            self.unseen = _UNSEEN
-        queued = self.ref._queue_length or 0
-        for choice in self.choices.values():
-            choice.end_turn(min(1.0, processor / max(1, elapsed)), queued)
-            self._move(choice)
-
-    def _move(self, choice: BoxChoice) -> None:
-        """Have a box run where its choice says."""
-        box, executor = choice.box, self.executor
-        if box.is_here == choice.is_here or self.is_over:
-            return
-        if not choice.is_here:
-            # Records on their way have no lineages, or are between two outputs of a generator.
-            if (box.generates or not executor.keeps_lineage) and not executor.is_empty:
-                return
-            executor.keeps_lineage = True
-        box.is_here = choice.is_here
-
-    def _call_here(self, batch: CallBatch) -> None:
-        """Call the box here for a batch: not all of it can go to a process."""
-        function: Any = batch.box.function
-        rows = rows_of(batch.columns(), len(batch))
-        outputs, errors, spent, worst = called(function, rows, generates=batch.box.generates)
-        batch.box.note_tries(len(batch), spent, worst)
-        batch.note_answer(outputs, errors)
-        self._go_on_later()  # no answer will come
-
     def _call_refused_here(
         self, batch: CallBatch, refused: list[int], outputs: list[Any], errors: dict[int, Any]
     ) -> None:
@@ -260,32 +166,10 @@ class ProcessCoordinator(Coordinator):
             if at in failed:
                 errors[place] = failed[at]
 
-    def _handle(self, event: CallOutput | CallEnded) -> None:
-        batch = event.call
-        if not isinstance(batch, CallBatch):
-            super()._handle(event)
-            return
-        executor = self.executor
-        if batch.lost is not None:
-            error = failing.run_error(batch.box, batch.record, batch.lost)
-            raise failing.RunFailed(error, batch.record)
-        if batch.failed is None:
-            batch.pass_on(executor, executor.hops + HOPS)
-        else:
-            batch.end_failed(executor, self._fail(batch.box, *batch.failed))
-        if batch.is_done:
-            executor.running.discard(batch)
-        else:
-            self.events.appendleft(event)
-
     def _end(self, failure: NetError | None, reported: MovingRecord | None = None) -> None:
         if self.is_over:
             return
-        batches = [each for each in self.executor.running if isinstance(each, CallBatch)]
         super()._end(failure, reported)
-        for batch in batches:
-            batch.queue.sent.clear()
-            batch.clear()
         for codes in self.codes.values():
             for code in codes:
                 self.processes.forget(code)
@@ -333,10 +217,10 @@ def coordinator_of(
     choices = {}
     if chooses:
         count = processes.count
-        choices = {node: BoxChoice(node, count, _AHEAD * count) for node in codes}
+        choices = {node: BoxChoice(node, count, AHEAD * count) for node in codes}
         for node in stays:
-            BoxChoice(node, count, _AHEAD * count).stay("the function cannot be pickled")
-    window = window or _AHEAD * MOST * processes.count
+            BoxChoice(node, count, AHEAD * count).stay("the function cannot be pickled")
+    window = window or AHEAD * MOST * processes.count
     return partial(ProcessCoordinator, state, window, processes, codes, choices)
 
 

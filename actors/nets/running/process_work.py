@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from importlib import import_module
-from itertools import repeat
 from operator import attrgetter
-from time import perf_counter_ns, thread_time_ns
+from time import thread_time_ns
 from typing import TYPE_CHECKING, Any
 
 from callboard.nets.kernel.node_builder import accepting, new_instance
+from callboard.nets.running.batch_calls import Errors, called, rows_of
 from callboard.nets.terms.network import Box
 from callboard.worker_processes.pickling import dumps_in_process, loads, sendable
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from callboard.worker_processes.message_blocks import Parts
 
 Function = Callable[..., Any]
-Errors = dict[int, BaseException]  # by the numbers of the records
 
 _UNSENDABLE = "An output of a box in a worker process must be picklable."
 
@@ -84,38 +83,6 @@ class BoxWork:
 
     def close(self) -> None:
         """Do nothing: there is nothing open."""
-
-
-def rows_of(columns: Sequence[Iterable[Any]], count: int) -> Iterable[tuple[Any, ...]]:
-    """Return the values of each call."""
-    return zip(*columns, strict=True) if columns else repeat((), count)
-
-
-def called(
-    function: Function, rows: Iterable[tuple[Any, ...]], *, generates: bool
-) -> tuple[list[Any], Errors, int, int]:
-    """Return the outputs of calls, their exceptions, and nanoseconds of all and of the longest."""
-    outputs: list[Any] = []
-    errors: Errors = {}
-    worst = 0
-    begun = last = perf_counter_ns()
-    for row in rows:
-        output: Any = [] if generates else None
-        try:
-            if generates:
-                for value in function(*row):
-                    if value is not None:
-                        output.append(value)
-            else:
-                output = function(*row)
-        except BaseException as error:  # also SystemExit, which is for the run
-            errors[len(outputs)] = error
-        outputs.append(output)
-        now = perf_counter_ns()
-        if now - last > worst:
-            worst = now - last
-        last = now
-    return outputs, errors, last - begun, worst
 
 
 def _encoded(

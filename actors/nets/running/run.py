@@ -24,6 +24,7 @@ from callboard.core.handles import public_names
 from callboard.core.markup import paragraph
 from callboard.core.text import counted, short_repr
 from callboard.core.threads.blocking import blocking, in_thread
+from callboard.core.threads.interpreter import has_gil
 from callboard.nets.drawing import markup_of, mermaid_of_run
 from callboard.nets.errors import NetEnded, NetError, NetTimeout
 from callboard.nets.kernel.node_builder import parts_within
@@ -46,7 +47,7 @@ from callboard.nets.running.net_state import NetState, RunView
 from callboard.nets.running.reports import NetProgress, NetStatistics, Trace
 from callboard.nets.terms.labels import Record
 from callboard.nets.terms.network import Box, Net, Placed, start
-from callboard.nets.types.typed import infer
+from callboard.nets.types.typed import Typed, infer
 from callboard.rows.batches import Batches
 from callboard.run_handle import CANCEL, RunHandle
 from callboard.system import ActorSystem
@@ -67,16 +68,33 @@ def run_net(
         if isinstance(part, Placed) and not isinstance(part.place, int) and _uses_hints(part):
             system.config.placement_policy(part.place)  # raises ConfigError
     typed = infer(net)
-    if system.config.processes == 0 or system._runtime.manual:
-        state = NetState(typed)
-    else:
-        from callboard.nets.running.process_coordinator import coordinator_of, moves_in
-
-        state = NetState(typed, moves=moves_in(system))
-    coordinator: Callable[..., Coordinator] = partial(Coordinator, state, window or WINDOW)
-    if state.moving:
-        coordinator = coordinator_of(system, state, window)
+    state, coordinator = _coordinator_of(system, typed, window)
     return NetRun(system, net, state, coordinator, placement=placement)
+
+
+def _coordinator_of(
+    system: ActorSystem, typed: Typed, window: int | None
+) -> tuple[NetState, Callable[..., Coordinator]]:
+    """Return the state of a run, and what makes its coordinator."""
+    config = system.config
+    make: Callable[..., Coordinator] | None = None
+    if system._runtime.manual:
+        state = NetState(typed)
+    elif config.processes != 0:
+        from callboard.nets.running import process_coordinator as processes
+
+        state = NetState(typed, moves=processes.moves_in(system))
+        if state.moving:
+            make = processes.coordinator_of(system, state, window)
+    elif config.workers > 1 and not has_gil():
+        from callboard.nets.running import worker_coordinator as workers
+
+        state = NetState(typed, moves=workers.moves)
+        if state.moving:
+            make = workers.coordinator_of(config.workers, state, window)
+    else:
+        state = NetState(typed)
+    return state, make or partial(Coordinator, state, window or WINDOW)
 
 
 def _uses_hints(net: Net) -> bool:
