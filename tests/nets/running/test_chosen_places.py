@@ -222,6 +222,11 @@ def test_boxes_with_states_stay_here(system: ActorSystem, leaves: None) -> None:
 
 
 def test_errors_name_their_records_wherever_a_box_runs(system: ActorSystem, changes: None) -> None:
+    check_errors_of_replicas(system)
+
+
+def check_errors_of_replicas(system: ActorSystem) -> None:
+    """Have every other replica of a box fail. Each error has to name its own record."""
     run = system.run(split(box(refuse_odd, "(x) -> (y)"), "x"))
     answers = [run.ask({"x": x}) for x in range(60)]
     for x, answer in enumerate(answers):

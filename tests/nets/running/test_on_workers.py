@@ -18,7 +18,12 @@ from callboard.nets.running.box_choice import WorkerChoice
 from callboard.nets.running.box_workers import BatchCaller
 from tests.nets.places import always_leave, change_places, share_boxes
 from tests.nets.running.gate import TIMEOUT, Gate, rows, send_all, values_of
-from tests.nets.running.test_chosen_places import look, one_by_one, yield_three
+from tests.nets.running.test_chosen_places import (
+    check_errors_of_replicas,
+    look,
+    one_by_one,
+    yield_three,
+)
 from tests.nets.running.test_in_processes import refuse_odd, same, yield_twice
 from tests.nets.running.test_replicas_in_processes import SINGLE, nets, records
 
@@ -98,16 +103,7 @@ def test_an_error_ends_the_run_and_names_its_record(system: ActorSystem, leaves:
 
 
 def test_errors_name_their_records_wherever_a_box_runs(system: ActorSystem, changes: None) -> None:
-    run = system.run(split(box(refuse_odd, "(x) -> (y)"), "x"))
-    answers = [run.ask({"x": x}) for x in range(60)]
-    for x, answer in enumerate(answers):
-        if x % 2:
-            with pytest.raises(BoxError, match=f"ValueError: {x}") as caught:
-                answer.result(TIMEOUT)
-            assert caught.value.record == {"x": x}
-        else:
-            assert [output["y"] for output in answer.result(TIMEOUT)] == [x]
-    run.cancel()
+    check_errors_of_replicas(system)
 
 
 class Exclusive:
